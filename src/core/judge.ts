@@ -1,6 +1,6 @@
 /** The verdict on one operation. Pure: goodput, attainment and every chart are folds of verdicts. */
 import { type Contract, LIMIT_NAMES, type LimitName, type Limits, smoothnessSchedule } from './contract.ts';
-import { type Absence, type Metrics, type MeasureOptions, measure } from './measure.ts';
+import { type Absence, type MeasureOptions, type Metrics, measure } from './measure.ts';
 import type { FinishClass, Outcome } from './outcome.ts';
 import type { RequestRecord } from './record.ts';
 

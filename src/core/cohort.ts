@@ -16,6 +16,17 @@ export interface Window {
   readonly start: Millis;
   readonly end: Millis;
   readonly estimated?: boolean;
+  /**
+   * Asked for N requests, the cohort is the N first offers after warm-up, operations `[from, to)`, and the window only
+   * gives the rates their length. Absent where the window decides.
+   */
+  readonly operations?: readonly [from: number, to: number];
+}
+
+/** Whether an operation belongs to the window's cohort. */
+export function inCohort(window: Window, operation: number, scheduled: Millis): boolean {
+  if (window.operations) return operation >= window.operations[0] && operation < window.operations[1];
+  return scheduled >= window.start && scheduled < window.end;
 }
 
 /** Metrics with exact columns. Those of `COMPLETED_ONLY` are measured on completed operations alone. */
@@ -116,8 +127,7 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
 
   /** Folds one operation (attempts already folded). Those outside the window are left out. */
   add(record: RequestRecord): void {
-    const at = record.stamps.scheduled;
-    if (at < this.window.start || at >= this.window.end) return;
+    if (!inCohort(this.window, record.operation, record.stamps.scheduled)) return;
     const metrics = measure(record, measureOptions(this.contract));
     const verdict = judge(metrics, record, this.contract);
     this.addJudged(record, metrics, verdict);

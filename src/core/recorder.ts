@@ -54,6 +54,9 @@ export class Recorder implements Observer {
   get isEnded(): boolean {
     return this.#end !== undefined;
   }
+  get dispatchedAt(): Millis | undefined {
+    return this.#stamps.dispatched;
+  }
   get hasOutput(): boolean {
     return this.#timeline.length > 0;
   }

@@ -233,8 +233,10 @@ class Driver implements Drive {
   #launch(spec: RequestSpec, scheduled: Millis): void {
     if (this.#stopping || this.#ended) return;
     const cohort = this.#planner.offered(spec.operation, scheduled);
-    if (!cohort && this.#plan.coolDown === false && this.#planner.closed(scheduled, this.#next)) this.#checkEnd();
-    return;
+    if (!cohort && this.#plan.coolDown === false && this.#planner.closed(scheduled, this.#next)) {
+      this.#checkEnd();
+      return;
+    }
     this.#next = Math.max(this.#next, spec.operation + 1);
     this.#offered++;
     if (cohort) {

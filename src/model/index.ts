@@ -1,0 +1,10 @@
+/** Hardware × model × precision → step time and KV pool. Pure; runs in a browser. */
+export * from './accelerator.ts';
+export { ACCELERATORS } from './catalogue/accelerators.ts';
+export { MODELS } from './catalogue/models.ts';
+export * from './config.ts';
+export * from './dtype.ts';
+export * from './ideal.ts';
+export * from './lookup.ts';
+export * from './shape.ts';
+export * from './step.ts';

@@ -1,0 +1,19 @@
+/** The rooms of `src/` and who may import whom: the one table, quoted in ARCHITECTURE.md and held by house.test.ts. */
+export const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  stats: ['base'],
+  core: ['base', 'stats'],
+  wire: ['base', 'core', 'stats'],
+  workload: ['base', 'core', 'stats'],
+  model: ['base', 'core', 'stats'],
+  sim: ['base', 'core', 'stats', 'workload', 'model'],
+  live: ['base', 'core', 'wire'],
+  drive: ['base', 'core', 'stats', 'workload'],
+  store: ['base', 'core', 'stats', 'wire'],
+  report: ['base', 'core', 'stats'],
+  emulate: ['base', 'core', 'wire', 'model', 'sim'],
+  cli: ['base', 'core', 'stats', 'wire', 'workload', 'model', 'sim', 'live', 'drive', 'store', 'report', 'emulate'],
+};
+
+/** Rooms that also run in a browser: no `node:` module, no ambient clock or randomness. */
+export const PURE: readonly string[] = ['base', 'core', 'stats', 'wire', 'workload', 'model', 'sim'];

@@ -1,0 +1,117 @@
+/** Streams the rows of a run's Parquet files; one that is broken is named and passed over, the rest still read. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from '@duckdb/node-api';
+import { messageOf, oneLine } from '../base/errors.ts';
+import { quote } from './json.ts';
+
+/** What to read, and where trouble goes. */
+export interface Query {
+  /** `SELECT …` without `FROM`. */
+  readonly select: string;
+  readonly where?: string;
+  /** Takes the rows of a chunk from `from` (inclusive) to `to`. */
+  readonly each: (chunk: DuckDBDataChunk, from: number, to: number) => void;
+  readonly broken: (problem: string) => void;
+}
+
+/** Files a query: few enough to stay below any limit on open files. */
+const GROUP = 200;
+
+/** How far a reading has come, in rows of the whole run. */
+export class Progress {
+  #passed = 0;
+  #skip = 0;
+  readonly #most: number;
+
+  /** @param most rows after which reading stops: a run being written is read up to its cursor. */
+  constructor(most = Number.POSITIVE_INFINITY) {
+    this.#most = most;
+  }
+  get isDone(): boolean {
+    return this.#passed >= this.#most;
+  }
+  get passed(): number {
+    return this.#passed;
+  }
+  /** The next `rows` rows come once more. */
+  again(rows: number): void {
+    this.#skip = rows;
+  }
+  /** Of a chunk of `rows`, which are new and wanted. */
+  take(rows: number): readonly [from: number, to: number] {
+    const from = Math.min(this.#skip, rows);
+    this.#skip -= from;
+    const to = Math.min(rows, from + this.#most - this.#passed);
+    this.#passed += to - from;
+    return [from, to];
+  }
+}
+
+/**
+ * Reads `files` in order. @returns false when one has vanished, as segments do when their run is compacted: list the
+ * folder again and go on from `progress`.
+ */
+export async function readFiles(
+  db: DuckDBConnection,
+  folder: string,
+  files: readonly string[],
+  query: Query,
+  progress: Progress,
+): Promise<boolean> {
+  for (let i = 0; i < files.length && !progress.isDone; i += GROUP) {
+    const group = files.slice(i, i + GROUP);
+    const before = progress.passed;
+    if ((await stream(db, folder, group, query, progress)) === undefined) continue;
+    // Order is kept, so what came is a prefix: read file by file from there on, and see which one it is.
+    progress.again(progress.passed - before);
+    for (const file of group) {
+      const problem = await stream(db, folder, [file], query, progress);
+      if (problem === undefined) continue;
+      if (!existsSync(join(folder, file))) return false;
+      progress.again(0); // nothing beyond a broken file had come before
+      query.broken(`${file}: cannot be read whole (${problem}); the rest of it is left out`);
+    }
+  }
+  return true;
+}
+
+/** @returns what went wrong, or undefined. */
+async function stream(
+  db: DuckDBConnection,
+  folder: string,
+  files: readonly string[],
+  query: Query,
+  progress: Progress,
+): Promise<string | undefined> {
+  const list = files.map((file) => quote(join(folder, file))).join(', ');
+  const sql = `${query.select} FROM read_parquet([${list}], union_by_name = true) ${query.where ?? ''}`;
+  let result: DuckDBResult;
+  let next: Promise<DuckDBDataChunk | null>;
+  try {
+    result = await db.stream(sql);
+    next = result.fetchChunk();
+  } catch (error) {
+    return short(error);
+  }
+  for (;;) {
+    let chunk: DuckDBDataChunk | null;
+    try {
+      chunk = await next;
+    } catch (error) {
+      return short(error);
+    }
+    if (!chunk || chunk.rowCount === 0) return undefined;
+    next = result.fetchChunk(); // DuckDB reads on while this chunk is made into records
+    next.catch(() => {}); // seen at the next turn, unless `each` throws first
+    const [from, to] = progress.take(chunk.rowCount);
+    if (to > from) query.each(chunk, from, to);
+    if (progress.isDone) return undefined;
+  }
+}
+
+/** DuckDB's message without its kind and the hints on the lines after the first. */
+function short(error: unknown): string {
+  const first = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
+  return oneLine(first.replace(/^[A-Za-z ]+ Error: /, '') || messageOf(error), 160);
+}

@@ -1,0 +1,59 @@
+/** The writing thread: takes batches, writes segments, then the cursor that goes with them. One thing at a time. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { messageOf } from '../base/errors.ts';
+import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
+import { SegmentWriter } from './segment-writer.ts';
+
+const port = parentPort;
+if (!port) throw new Error('internal: store/worker.js must be started as a worker thread');
+const { folder, memory } = workerData as WorkerStart;
+const tell = (message: FromWorker): void => port.postMessage(message);
+
+let writer: SegmentWriter | undefined;
+let turn: Promise<void> = (async () => {
+  writer = await SegmentWriter.open(folder, memory);
+  tell({ kind: 'ready' });
+})().catch((error) => tell({ kind: 'broken', problem: messageOf(error) }));
+
+port.on('message', (message: ToWorker) => {
+  turn = turn.then(() => handle(message));
+});
+
+async function handle(message: ToWorker): Promise<void> {
+  if (!writer) return;
+  switch (message.kind) {
+    case 'rows':
+      writer.add(message.batch);
+      return;
+    case 'flush': {
+      const problem = await failing(async (w) => {
+        await w.flush();
+        w.writeCursor(message.cursor);
+      });
+      tell({ kind: 'flushed', rows: writer.written.rows, problem });
+      return;
+    }
+    case 'close': {
+      let problem = await failing((w) => w.flush());
+      if (problem === undefined) {
+        // Compaction is a convenience: when there is no room for it the segments stay as they are.
+        const compacted = await failing((w) => w.compact());
+        problem = await failing((w) => w.writeCursor({ ...message.cursor, closed: true }));
+        if (compacted === undefined && problem === undefined) await failing((w) => w.removeCompacted());
+      }
+      tell({ kind: 'closed', rows: writer.written.rows, problem });
+      writer.close();
+      port?.close();
+    }
+  }
+}
+
+/** What went wrong, in a line, or nothing. */
+async function failing(work: (writer: SegmentWriter) => Promise<void> | void): Promise<string | undefined> {
+  try {
+    await work(writer as SegmentWriter);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}

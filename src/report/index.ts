@@ -1,0 +1,6 @@
+/** Reports: one plain object, and its renderers. */
+export * from './build.ts';
+export * from './contract-text.ts';
+export { METRIC_WORDS } from './notes.ts';
+export * from './render.ts';
+export * from './report.ts';

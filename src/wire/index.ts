@@ -1,0 +1,13 @@
+/** Bytes ⇄ meaning. Pure: runs in a browser. */
+export { type EmitEvent, type StreamDecoder, streamDecoder } from './decoder.ts';
+export * from './dialect.ts';
+export {
+  DIALECTS,
+  defaultPath,
+  detectDialect,
+  dialectNamed,
+  dialectOfPath,
+  requestBody,
+} from './dialects/index.ts';
+export { type Frame, type Framing, type FramingName, MAX_FRAME_BYTES } from './framing/frame.ts';
+export type { BodyOptions, RequestOptions } from './request.ts';

@@ -1,0 +1,121 @@
+/**
+ * One side of the comparison, in a process of its own: `node side.mjs bare|live URL STREAMS TOKENS TTFT_MS ITL_MS`.
+ * Prints one line of JSON: CPU per token received, stamp errors against the server's schedule, memory.
+ */
+import { performance } from 'node:perf_hooks';
+
+const [kind, url, ...numbers] = process.argv.slice(2);
+const [streams, tokens, ttft, itl] = numbers.map(Number);
+const BODY = { model: 'mock', messages: [{ role: 'user', content: 'hello' }], max_tokens: tokens, stream: true };
+
+/** @type {{ warm(): Promise<unknown>; start(done: (sent: number, at: ArrayLike<number>) => void): void; close(): Promise<void> }} */
+const side = kind === 'bare' ? await bareSide() : await liveSide();
+
+await side.warm();
+await new Promise((resolve) => setTimeout(resolve, 300));
+const errors = new Float64Array(streams * tokens);
+let received = 0;
+let left = streams;
+const cpu = process.cpuUsage();
+const began = performance.now();
+let peak = 0;
+const memory = setInterval(() => {
+  peak = Math.max(peak, process.memoryUsage.rss());
+}, 50);
+await new Promise((resolve) => {
+  const one = () =>
+    side.start((sent, at) => {
+      for (let k = 0; k < at.length && k < tokens; k++) errors[received++] = at[k] - (sent + ttft + k * itl);
+      if (--left === 0) resolve();
+    });
+  // Staggered over a second, so that tokens of different streams do not fall together.
+  for (let i = 0; i < streams; i++) setTimeout(one, (i * 1000) / streams);
+});
+const spent = process.cpuUsage(cpu);
+clearInterval(memory);
+const sorted = errors.subarray(0, received).sort();
+const quantile = (p) => sorted[Math.min(received - 1, Math.floor(p * received))];
+console.log(
+  JSON.stringify({
+    kind,
+    received,
+    seconds: (performance.now() - began) / 1000,
+    cpu_us_per_token: (spent.user + spent.system) / received,
+    error_ms: { p50: quantile(0.5), p99: quantile(0.99), max: sorted[received - 1] },
+    peak_rss_mb: peak / 1e6,
+  }),
+);
+await side.close();
+
+/** The least that can be done over undici: dispatch, and a stamp for each callback. */
+async function bareSide() {
+  const { Pool } = await import('undici');
+  const target = new URL(url);
+  const pool = new Pool(target.origin, { connections: null, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+  const body = Buffer.from(JSON.stringify(BODY));
+  const headers = { 'content-type': 'application/json', accept: 'text/event-stream' };
+  return {
+    warm: async () => {},
+    start(done) {
+      let sent = 0;
+      const at = new Float64Array(tokens + 8);
+      let n = 0;
+      pool.dispatch(
+        { method: 'POST', path: target.pathname, headers, body },
+        {
+          onRequestStart() {
+            sent = performance.now();
+          },
+          onResponseStart() {},
+          onResponseData() {
+            at[n++] = performance.now();
+          },
+          onResponseEnd() {
+            done(sent, at.subarray(1, 1 + tokens)); // after the role chunk
+          },
+          onResponseError(_, error) {
+            throw error;
+          },
+        },
+      );
+    },
+    close: () => pool.close(),
+  };
+}
+
+/** The engine and the recorder, as a benchmark uses them. */
+async function liveSide() {
+  const { liveEngine } = await import('../../dist/live/index.js');
+  const { Recorder, wallClock } = await import('../../dist/core/index.js');
+  const clock = wallClock({ now: () => performance.now(), setTimeout, clearTimeout, setImmediate, clearImmediate });
+  const engine = liveEngine({ url, model: 'mock' }, clock);
+  let operation = 0;
+  const kept = [];
+  return {
+    warm: () => engine.warm(streams),
+    start(done) {
+      const spec = {
+        operation: operation++,
+        attempt: 0,
+        class: 'default',
+        inputTokens: 8,
+        outputTokens: tokens,
+        choices: 1,
+        stream: true,
+        ignoreEos: false,
+        prompt: 'hello',
+      };
+      const recorder = new Recorder(spec, clock.now());
+      const ended = recorder.ended.bind(recorder);
+      recorder.ended = (t, ending) => {
+        ended(t, ending);
+        const record = recorder.record();
+        if (record.outcome !== 'completed') throw new Error(`${record.outcome}: ${record.reason} ${record.detail}`);
+        kept.push(record);
+        done(record.stamps.sent, record.timeline.at);
+      };
+      engine.submit(spec, recorder);
+    },
+    close: () => engine.close(),
+  };
+}

@@ -10,4 +10,6 @@ export {
   requestBody,
 } from './dialects/index.ts';
 export { type Frame, type Framing, type FramingName, MAX_FRAME_BYTES } from './framing/frame.ts';
+export { type InspectedEvent, type Inspection, type InspectOptions, inspectCapture } from './inspect/inspect.ts';
+export { inspectionText } from './inspect/text.ts';
 export type { BodyOptions, RequestOptions } from './request.ts';

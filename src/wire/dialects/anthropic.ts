@@ -151,7 +151,7 @@ export const anthropicMessages: Dialect = {
   recognises(json, event) {
     const type = textOf(json.type) ?? event ?? '';
     if (EVENTS.has(type) || (type === 'message' && Array.isArray(json.content))) return true;
-    return type === 'ping' || (json.type === 'error' && isObject(json.error));
+    return json.type === 'error' && isObject(json.error);
   },
   decoder: () => new AnthropicDecoder(),
   whole(json) {

@@ -195,7 +195,7 @@ export const openaiResponses: Dialect = {
   recognises(json, event) {
     const type = textOf(json.type) ?? event ?? '';
     if (type.startsWith('response.') || json.object === 'response') return true;
-    return type === 'error' && json.error === undefined && json.sequence_number !== undefined;
+    return json.type === 'error' && json.error === undefined && typeof json.message === 'string';
   },
   decoder: () => new ResponsesDecoder(),
   whole(json) {

@@ -1,0 +1,81 @@
+/** `goodput inspect`: explains a captured stream, event by event. */
+import { type Cli, command, JSON_FLAG, text } from './command.ts';
+
+interface Flags {
+  readonly json: boolean;
+  readonly dialect?: string;
+  readonly contentType?: string;
+}
+
+export const inspect = command({
+  func: runInspect,
+  parameters: {
+    flags: {
+      json: JSON_FLAG,
+      dialect: text('The API the capture is of, such as openai.chat; read from the capture when not given', 'NAME'),
+      contentType: text("The response's content type, where it is known", 'TYPE'),
+    },
+    positional: {
+      kind: 'tuple',
+      parameters: [
+        { brief: "A captured response body, or '-' for standard input", parse: String, placeholder: 'CAPTURE' },
+      ],
+    },
+  },
+  docs: {
+    brief: 'Explain a captured stream: each event, what counted as output and why, tokens, outcome',
+    fullDescription:
+      'Reads a response body as it came from the server and says of every event whether it is output, and why.\n' +
+      'Capture one with: curl -N http://host:8000/v1/chat/completions -d @body.json > capture.txt\n' +
+      "A first line '#wire {json}' is skipped.",
+  },
+});
+
+export async function runInspect(this: Cli, flags: Flags, capture: string): Promise<void> {
+  const { dialectNamed, inspectCapture, inspectionText } = await import('../wire/index.ts');
+  const dialect = flags.dialect === undefined ? undefined : dialectNamed(flags.dialect);
+  const bytes = await read(capture);
+  const inspection = inspectCapture(bytes, {
+    ...(dialect !== undefined && { dialect }),
+    ...(flags.contentType !== undefined && { contentType: flags.contentType }),
+  });
+  if (flags.json) this.stdout.line(JSON.stringify(inspection, null, 2));
+  else this.stdout.write(inspectionText(inspection));
+}
+
+async function read(capture: string): Promise<Uint8Array> {
+  const { InputError, messageOf } = await import('../base/errors.ts');
+  const { readFile } = await import('node:fs/promises');
+  const name = capture === '-' ? 'standard input' : capture;
+  let bytes: Uint8Array;
+  try {
+    bytes = capture === '-' ? await readAll(process.stdin) : await readFile(capture);
+  } catch (error) {
+    throw new InputError(`inspect: cannot read ${name}: ${reasonOf(error) ?? messageOf(error)}`, { cause: error });
+  }
+  if (bytes.length === 0) {
+    throw new InputError(
+      `inspect: ${name} is empty; capture a response body with: curl -N URL -d @body.json > capture.txt`,
+    );
+  }
+  return bytes;
+}
+
+async function readAll(stream: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk));
+  return Buffer.concat(chunks);
+}
+
+function reasonOf(error: unknown): string | undefined {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'ENOENT':
+      return 'there is no such file';
+    case 'EACCES':
+      return 'permission denied';
+    case 'EISDIR':
+      return 'it is a directory';
+    default:
+      return undefined;
+  }
+}

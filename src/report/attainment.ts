@@ -1,6 +1,6 @@
 /** Attainment: the share of offered operations that are good, its interval, and what that shows of the target. */
 import type { CohortFold, Contract } from '../core/index.ts';
-import { clopperPearson } from '../stats/index.ts';
+import { type AttainmentInterval, attainmentInterval } from '../stats/attainment.ts';
 import type { AttainmentReport } from './report.ts';
 
 const LEVEL = 0.95;
@@ -15,12 +15,13 @@ export function shedAtDeadline(fold: CohortFold): number {
 
 export function attainmentReport(fold: CohortFold, contract: Contract): AttainmentReport {
   const denominator = fold.offered - fold.excluded;
-  const { good, undecided } = fold.ledger;
   const target = contract.attainment;
-  const base = { denominator, target, level: LEVEL };
-  if (denominator <= 0) {
+  const interval = attainmentInterval(fold.good, fold.latent, LEVEL);
+  if (!interval) {
     return {
-      ...base,
+      denominator,
+      target,
+      level: LEVEL,
       value: null,
       low: null,
       high: null,
@@ -28,25 +29,32 @@ export function attainmentReport(fold: CohortFold, contract: Contract): Attainme
       shown: 'neither',
       undecided: null,
       method: 'none: no operation counts',
+      method_note: null,
       effective_n: null,
     };
   }
-  const value = good / denominator;
-  const worst = clopperPearson(good, denominator, LEVEL);
-  const best = undecided === 0 ? worst : clopperPearson(good + undecided, denominator, LEVEL);
-  const low = worst.low;
-  const high = best.high;
+  const { value, valueHigh, low, high } = interval;
   // Cancelling sheds the load that would have shown the overload: such a cohort cannot pass, whatever its share.
   const shed = shedAtDeadline(fold) > SHED_LIMIT * fold.offered;
   return {
-    ...base,
+    denominator,
+    target,
+    level: LEVEL,
     value,
     low,
     high,
     met: value >= target && !shed,
     shown: low >= target && !shed ? 'met' : high < target ? 'missed' : 'neither',
-    undecided: undecided === 0 ? null : [value, (good + undecided) / denominator],
-    method: 'Clopper–Pearson, taking operations as independent: too narrow near saturation',
-    effective_n: denominator,
+    undecided: fold.ledger.undecided === 0 ? null : [value, valueHigh],
+    method: METHOD[interval.method],
+    method_note: interval.note ?? null,
+    effective_n: interval.effectiveN,
   };
 }
+
+const METHOD: Readonly<Record<AttainmentInterval['method'], string>> = {
+  'latent-autocorrelation':
+    'neighbours share a queue: sample size divided by the autocorrelation time of TTFT and outcomes',
+  'outcome-autocorrelation': 'neighbours share a queue: sample size divided by the autocorrelation time of outcomes',
+  'conservative-batches': 'neighbours share a queue: a few batches taken as independent',
+};

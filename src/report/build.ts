@@ -134,7 +134,7 @@ function tokensReport(fold: CohortFold): TokensReport {
 }
 
 function clientReport({ client, contract, cohort }: ReportInput): ClientReport {
-  const coalesced = client?.coalesced ?? (client && cohort.events > 0 ? cohort.coalesced / cohort.events : null);
+  const coalesced = client?.coalesced ?? (cohort.coalesced > 0 ? cohort.coalesced / cohort.events : null);
   if (!client) {
     return {
       verdict: 'unknown',

@@ -60,7 +60,8 @@ function columnReport(fold: CohortFold, column: Column, worth: number): MetricRe
     ...byName((name) => quantile(sorted, QUANTILES[name]) as number),
     max: sorted[count - 1] as number,
     ci: byName((_, i) => [intervals[i]?.low ?? null, intervals[i]?.high ?? null] as const),
-    unsupported: NAMES.filter((_, i) => intervals[i]?.supported === false),
+    // By the count alone: how dependent the values are, the interval says.
+    unsupported: NAMES.filter((name) => quantileInterval(sorted, QUANTILES[name])?.supported === false),
     offered: offeredReport(sorted, fold.censored[column], fold.censoredAbove),
   };
 }

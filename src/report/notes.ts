@@ -109,12 +109,16 @@ function counting(report: Draft, note: Write): void {
 /** What the times can and cannot say. */
 function timing(report: Draft, fold: CohortFold, note: Write): void {
   const { metrics, cohort, lengths } = report;
-  const unsupported = (Object.keys(METRIC_WORDS) as MetricName[]).flatMap((name) => {
-    const weak = metrics[name]?.unsupported ?? [];
-    return weak.length === 0 ? [] : [`${METRIC_WORDS[name]} ${weak.join(', ')} (of ${metrics[name]?.count})`];
-  });
-  if (unsupported.length > 0) {
-    note('unsupported-quantiles', `Marked *: the sample is too small to bound ${unsupported.join('; ')}.`);
+  const weak = new Map<string, string[]>();
+  for (const name of Object.keys(METRIC_WORDS) as MetricName[]) {
+    const m = metrics[name];
+    if (!m || m.unsupported.length === 0) continue;
+    const key = `${m.unsupported.join(', ')} of ${m.count}`;
+    weak.set(key, [...(weak.get(key) ?? []), METRIC_WORDS[name]]);
+  }
+  if (weak.size > 0) {
+    const groups = [...weak].map(([key, names]) => `${key} (${names.join(', ')})`);
+    note('unsupported-quantiles', `Marked *: the sample is too small to support ${groups.join('; ')}.`);
   }
   if (fold.coarseFirstChunk > 0) {
     note(

@@ -106,16 +106,24 @@ function attainmentLines({ attainment: a }: Report, p: Paint, width: number): st
     ? `between ${percentText(a.undecided[0], 3)} and ${percentText(a.undecided[1], 3)}`
     : percentText(a.value, 4);
   const hedge =
-    a.shown === 'neither' ? `, but not shown either way: the interval holds the target` : ', and shown by the interval';
+    a.shown === 'neither'
+      ? ', which reaches to both sides of the target: not shown either way'
+      : ', and shown by the interval';
   return [
     `${p.bold('Attainment')} ${value}  (${good} good of ${a.denominator})  ${verdict}`,
     wrapText(
-      `95 % interval ${percentText(a.low, 3)} to ${percentText(a.high, 3)}${hedge}. Method: ${a.method}.`,
+      `95 % interval ${percentText(a.low, 3)} to ${percentText(a.high, 3)}${hedge}. It rests on ${worth(a)}${a.method_note ? `; ${a.method_note}` : ''}.`,
       width,
       '  ',
       '  ',
     ),
   ];
+}
+
+/** `100 operations worth about 63 independent ones`. */
+function worth({ denominator, effective_n: n }: Report['attainment']): string {
+  const all = plural(denominator, 'operation');
+  return n === null || n >= denominator - 0.5 ? all : `${all} worth about ${trim(n, 2)} independent ones`;
 }
 
 function rateLines(report: Report): string[] {
@@ -161,6 +169,7 @@ function quantileLines({ metrics }: Report, p: Paint): string[] {
   const s = metrics.smoothness;
   if (s) {
     lines.push(
+      '',
       `  smoothness over ${s.count}: mean ${percentText(s.mean)}, p10 ${percentText(s.p10)}, p1 ${percentText(s.p1)}, least ${percentText(s.min)}`,
     );
   }

@@ -106,6 +106,8 @@ export interface AttainmentReport {
   readonly undecided: readonly [number, number] | null;
   readonly level: number;
   readonly method: string;
+  /** What must be known before the interval is trusted. */
+  readonly method_note: string | null;
   /** How many independent operations these are worth, as far as the method can tell. */
   readonly effective_n: number | null;
 }
@@ -130,7 +132,7 @@ export type MetricName =
   | 'e2e_ms'
   | 'e2e_dispatched_ms';
 
-/** `smoothness` is null unless the contract limits it. */
+/** `smoothness` is held against the contract's TTFT and TPOT limits, and null without both. */
 export type MetricsReport = Readonly<Record<MetricName, MetricReport | null>> & {
   readonly smoothness: SmoothnessReport | null;
 };
@@ -147,9 +149,9 @@ export interface MetricReport {
   readonly p95: number;
   readonly p99: number;
   readonly max: number;
-  /** 95 % intervals of the quantiles over measured values; a null end: the sample is too small to bound it there. */
+  /** 95 % intervals of the quantiles over measured values; a null end: they are worth too few independent ones. */
   readonly ci: Readonly<Record<QuantileName, readonly [number | null, number | null]>> | null;
-  /** Quantiles that the sample cannot support. */
+  /** Quantiles that so many values cannot support, were they ever so independent. */
   readonly unsupported: readonly QuantileName[];
   /**
    * Over offered operations: those that ended unsuccessfully before the event rank as +∞, and a quantile among them is

@@ -39,7 +39,7 @@ export function targetOf(url: string, named?: string): Target {
     ...((parsed.username || parsed.password) && {
       user: { name: decodeURIComponent(parsed.username), password: decodeURIComponent(parsed.password) },
     }),
-    shown: redactUrl(parsed.href),
+    shown: redactUrl(parsed.href).replace(/\/$/, ''),
   };
   const whole = (dialect: Dialect, why: string): Target => ({
     ...common,

@@ -47,7 +47,7 @@ export async function serveProxy(seen: string[], refuse?: number): Promise<TestS
     const target = new URL(req.url ?? '');
     const upstream = connect(Number(target.port), '127.0.0.1', () => {
       upstream.write(`${req.method} ${target.pathname} HTTP/1.1\r\nhost: ${target.host}\r\nconnection: close\r\n`);
-      upstream.write(`content-type: application/json\r\ncontent-length: ${req.headers['content-length']}\r\n\r\n`);
+      upstream.write(`content-type: application/json\r\ncontent-length: ${req.headers['content-length'] ?? 0}\r\n\r\n`);
       req.pipe(upstream, { end: false });
     });
     upstream.pipe(req.socket);

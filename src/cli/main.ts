@@ -2,12 +2,19 @@
 /** The command line: which commands there are. Each is one file, and loads the rooms it needs only when it runs. */
 import { buildApplication, buildRouteMap, run, text_en } from '@stricli/core';
 import { messageOf, UserError } from '../base/errors.ts';
+import { bench } from './bench.ts';
 import { cliOf, EXIT } from './cli.ts';
+import { contract } from './contract.ts';
+import { doctor } from './doctor.ts';
+import { emulate } from './emulate.ts';
 import { inspect } from './inspect.ts';
+import { judge } from './judge.ts';
+import { report } from './report.ts';
+import { joinGoodputValues } from './slo-flags.ts';
 import { VERSION } from './version.ts';
 
 const routes = buildRouteMap({
-  routes: { inspect },
+  routes: { bench, report, judge, inspect, contract, emulate, doctor },
   docs: {
     brief: 'Measure a streaming LLM server under open-loop load and judge every request against a latency contract.',
     fullDescription:
@@ -38,6 +45,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(process.exitCode ?? EXIT.ok);
   throw error;
 });
-await run(app, process.argv.slice(2), cli);
+await run(app, joinGoodputValues(process.argv.slice(2)), cli);
 // The library marks bad usage with negative codes.
 if (typeof process.exitCode === 'number' && process.exitCode < 0) process.exitCode = EXIT.usage;

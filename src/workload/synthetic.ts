@@ -13,8 +13,8 @@ export interface RequestPlan {
   readonly choices: number;
   readonly stream: boolean;
   readonly ignoreEos: boolean;
-  /** `chat` sends messages, `text` a plain prompt, `none` only lengths (simulation). */
-  readonly prompt: 'chat' | 'text' | 'none';
+  /** `text`: a prompt of the drawn length, which each dialect puts in its own form; `none`: only lengths (simulation). */
+  readonly prompt: 'text' | 'none';
 }
 
 export const REQUEST_DEFAULTS: RequestPlan = {
@@ -23,7 +23,7 @@ export const REQUEST_DEFAULTS: RequestPlan = {
   choices: 1,
   stream: true,
   ignoreEos: true,
-  prompt: 'chat',
+  prompt: 'text',
 };
 
 /** The spec of one operation: a function of (plan, seed, operation) alone. */
@@ -41,8 +41,7 @@ export function specOf(plan: RequestPlan, seed: number, operation: number): Requ
     ignoreEos: plan.ignoreEos,
   };
   if (plan.prompt === 'none') return base;
-  const text = promptText(inputTokens, seed, operation);
-  return { ...base, prompt: plan.prompt === 'text' ? text : [{ role: 'user', content: text }] };
+  return { ...base, prompt: promptText(inputTokens, seed, operation) };
 }
 
 /** An endless open loop: whatever becomes of earlier requests, the next arrives when the process says. */

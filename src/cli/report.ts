@@ -1,0 +1,54 @@
+/** `goodput report RUN`: the report of a run folder, finished, cut or still being written. */
+import { EXIT } from './cli.ts';
+import { type Cli, command, JSON_FLAG } from './command.ts';
+import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
+
+interface Flags extends SloFlags {
+  readonly json: boolean;
+}
+
+export const report = command({
+  func: async function (this: Cli, flags: Flags, folder: string) {
+    const [{ openRun }, { reportOfRun }, { renderReport, reportJson }] = await Promise.all([
+      import('../store/index.ts'),
+      import('./run-report.ts'),
+      import('../report/index.ts'),
+    ]);
+    const run = await openRun(folder, { wallNow: Date.now() });
+    try {
+      const other = await otherContract(flags);
+      const report = await reportOfRun(run, {
+        ...(other && {
+          contract: other,
+          remarks: [`judged under the contract given here, not the run's own ('${run.meta.contract.name}')`],
+        }),
+      });
+      this.stdout.write(flags.json ? reportJson(report) : renderReport(report, this.stdout));
+      this.exit(exitCodeOf(report));
+    } finally {
+      run.close();
+    }
+  },
+  parameters: {
+    flags: { ...SLO_FLAGS, json: JSON_FLAG },
+    positional: { kind: 'tuple', parameters: [{ brief: 'Run folder', parse: String, placeholder: 'RUN' }] },
+  },
+  docs: {
+    brief: 'Print the report of a run folder, also of one that was cut or is being written',
+    fullDescription:
+      'With contract flags the stored requests are judged again under that contract.\n' +
+      'Exit codes: 0 the attainment target is met, 1 it is missed, 2 bad input, 3 the measurement is not valid.',
+  },
+});
+
+async function otherContract(flags: SloFlags) {
+  const { contractOfFlags } = await import('./slo-flags.ts');
+  const { contract, isDefault } = await contractOfFlags(flags);
+  return isDefault && flags.attainment === undefined && flags.deadline === undefined ? undefined : contract;
+}
+
+/** 3 when the measurement proves nothing, 1 when the target is missed, else 0. */
+export function exitCodeOf(report: import('../report/index.ts').Report): number {
+  if (report.client.verdict === 'client-bound') return EXIT.invalid;
+  return report.attainment.met ? EXIT.ok : EXIT.missed;
+}

@@ -1,0 +1,120 @@
+/** From a run folder to its report: the one path from records to figures. `bench` ends with it, `report` is it. */
+import {
+  type ClientHealth,
+  CohortReducer,
+  type Contract,
+  estimatedWindow,
+  type RequestRecord,
+  type Spread,
+  ThroughputReducer,
+  type Window,
+} from '../core/index.ts';
+import { buildReport, type Report, spreadOf } from '../report/index.ts';
+import type { JsonObject, RunReader } from '../store/index.ts';
+
+/** What a command adds to a report of a folder. */
+export interface ReportOptions {
+  /** Judge under another contract than the run's own. */
+  readonly contract?: Contract;
+  readonly remarks?: readonly string[];
+}
+
+/** `health.json` as `bench` writes it. Times in ms. */
+export interface Health {
+  readonly event_loop_ms?: Spread;
+  readonly cpu?: number;
+  readonly unsent: number;
+  readonly dropped: number;
+  readonly stopped?: string;
+  readonly evidence?: JsonObject;
+}
+
+export async function reportOfRun(run: RunReader, options: ReportOptions = {}): Promise<Report> {
+  const contract = options.contract ?? run.meta.contract;
+  const window = run.cursor?.window ?? (await inferWindow(run));
+  const cohort = new CohortReducer(contract, window);
+  const throughput = new ThroughputReducer(window);
+  await run.operations((record: RequestRecord) => {
+    cohort.add(record);
+    throughput.add(record);
+  });
+  const fold = cohort.finish();
+  const health = run.health as unknown as Health | undefined;
+  const sendLag = spreadOf(fold.columns.sendLag);
+  const client: ClientHealth = {
+    ...(sendLag && { sendLag }),
+    ...(health?.event_loop_ms && { eventLoop: health.event_loop_ms }),
+    ...(health?.cpu !== undefined && { cpu: health.cpu }),
+    ...(fold.events > 0 && { coalesced: fold.coalesced / fold.events }),
+    unsent: fold.ledger.unsent,
+    dropped: health?.dropped ?? run.cursor?.dropped ?? 0,
+  };
+  const { target, workload } = run.meta;
+  const cut = cutText(run, health);
+  return buildReport({
+    contract,
+    cohort: fold,
+    throughput: throughput.finish(),
+    client,
+    facts: {
+      name: run.meta.name,
+      ...facts(target, { endpoint: 'target', model: 'model', dialect: 'dialect' }),
+      ...facts(workload, {
+        text: 'workload',
+        rate: 'asked_rps',
+        closed_loop: 'closed_loop',
+        gpus: 'gpus',
+        default_contract: 'default_contract',
+      }),
+      ...(cut && { cut }),
+      remarks: [...(options.remarks ?? []), ...bufferingRemarks(health), ...run.problems],
+    },
+  });
+}
+
+/** Picks keys of a stored object under other names. */
+function facts(from: JsonObject, names: Readonly<Record<string, string>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(names)
+      .filter(([key]) => from[key] !== undefined && from[key] !== null)
+      .map(([key, name]) => [name, from[key]]),
+  );
+}
+
+function cutText(run: RunReader, health: Health | undefined): string | undefined {
+  if (run.status === 'cut')
+    return 'it was cut off; operations open then are undecided, and at most its last second is missing';
+  if (run.status === 'running') return 'it is still running; operations open now are undecided';
+  if (health?.stopped === 'stopped') return 'its user ended the arrivals early; the window ends there';
+  if (health?.stopped === 'aborted') return 'its user ended it at once; operations open then are undecided';
+  return undefined;
+}
+
+/** A run cut before its window was known: the cohort is all it offered. */
+async function inferWindow(run: RunReader): Promise<Window> {
+  const arrivals: number[] = [];
+  await run.operations((record) => arrivals.push(record.stamps.scheduled));
+  return (
+    estimatedWindow(arrivals) ?? { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY, estimated: true }
+  );
+}
+
+/** What the transport showed of proxies that hold tokens back, in sentences. */
+function bufferingRemarks(health: Health | undefined): string[] {
+  const e = health?.evidence as
+    | { bursts?: number; largestBurst?: number; inOneRead?: number; responses?: number; reads?: number }
+    | undefined;
+  if (!e?.responses) return [];
+  const remarks: string[] = [];
+  if ((e.inOneRead ?? 0) > 0.01 * e.responses) {
+    remarks.push(
+      `${e.inOneRead} of ${e.responses} answers came in a single read though they had several chunks: something before us gathers the stream (a proxy that buffers or compresses, or a server that does not stream)`,
+    );
+  }
+  if ((e.bursts ?? 0) > Math.max(5, 0.01 * (e.reads ?? 0))) {
+    remarks.push(
+      `${e.bursts} bursts of chunks arrived after a silence (the largest ${e.largestBurst} chunks in one read): look for buffering between the engine and here`,
+    );
+  }
+  return remarks;
+}

@@ -163,8 +163,8 @@ function breaks(name: LimitName, value: number, limit: number): boolean {
 
 function whyInvalid(metrics: Metrics, facts: Facts, contract: Contract): string {
   const { minTokens, minShareOfAsked, finish } = contract.valid;
-  const produced = metrics.n ?? metrics.chunks;
-  if (metrics.chunks === 0 && minTokens > 0) return 'empty';
+  const produced = metrics.fewest ?? metrics.n ?? metrics.chunks;
+  if (produced === 0 && minTokens > 0) return metrics.chunks === 0 ? 'empty' : 'a choice is empty';
   if (produced < minTokens) return `${produced} tokens, fewer than ${minTokens}`;
   if (minShareOfAsked > 0 && produced < minShareOfAsked * facts.asked.output) {
     return `${produced} of ${facts.asked.output} tokens asked for`;

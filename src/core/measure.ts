@@ -41,6 +41,8 @@ export interface Metrics {
   /** Streamed tokens of the worst choice's span; absent when unknown. */
   readonly n?: number;
   readonly chunks: number;
+  /** Fewest streamed tokens (chunks, where unknown) of any choice asked for: 0 when one of them gave nothing. */
+  readonly fewest?: number;
   readonly tokenSource: TokenSource;
   readonly exactness: TokenExactness;
   /** Tokens in the first chunk / n: above 0.1 TPOT deserves a mark. */
@@ -84,6 +86,8 @@ export function measure(record: RequestRecord, options: MeasureOptions = FROM_SC
   const tokens = streamedTokens(record);
   m.tokenSource = tokens.source;
   m.exactness = record.streamed ? tokens.exactness : 'no';
+  const choices = choicesOf(record);
+  m.fewest = fewestOf(record, choices, tokens);
   if (!record.streamed) {
     if (tokens.n !== undefined) m.n = tokens.n;
     m.latency = between(start, last);
@@ -96,7 +100,6 @@ export function measure(record: RequestRecord, options: MeasureOptions = FROM_SC
   else m.ttfa = between(start, stamps.firstAnswer);
   m.latency = between(start, last);
 
-  const choices = choicesOf(record);
   if (choices.length === 1) measureChoice(record, tokens, undefined, m);
   else measureWorst(record, choices, m);
 
@@ -180,6 +183,18 @@ function worst(into: Draft, one: Draft, name: 'tpot' | 'gap'): void {
     delete into.absent[name];
     into[name] = Math.max(into[name] ?? 0, one[name] as number);
   }
+}
+
+/** An operation is valid only if all its choices are: the shortest decides, and one without output has none. */
+function fewestOf(record: RequestRecord, choices: readonly number[], tokens: StreamedTokens): number {
+  if (choices.length < record.asked.choices) return 0;
+  if (choices.length === 1) return tokens.n ?? record.timeline.length;
+  return Math.min(
+    ...choices.map(
+      (choice) =>
+        streamedTokens(record, choice).n ?? record.timeline.choice.reduce((k, c) => k + (c === choice ? 1 : 0), 0),
+    ),
+  );
 }
 
 function choicesOf(record: RequestRecord): readonly number[] {

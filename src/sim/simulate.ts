@@ -1,0 +1,139 @@
+/** The door without a clock: a pull loop over a workload and a cluster. No callback a token, nothing expanded unasked. */
+import { Heap } from '../base/heap.ts';
+import type { Millis } from '../base/units.ts';
+import type { Offer, RequestSpec, Workload } from '../core/request.ts';
+import type { Sink } from '../core/sink.ts';
+import { type Cluster, type Finished, QUEUE_FULL } from './cluster.ts';
+import { recordOf, type SimDone, type SimOutcome } from './record-of.ts';
+
+/** Told of each operation as it ends. Returning `true` stops the simulation there. */
+export type SimConsumer = (done: SimDone) => unknown;
+
+export interface SimOptions {
+  /** Offers scheduled at or after this are not made; what is open then is served to its end. Default: all offers. */
+  readonly until?: Millis;
+  /** An operation still open this long after it was scheduled is taken out and ends `timed-out`. */
+  readonly deadline?: Millis | ((spec: RequestSpec) => Millis | undefined);
+}
+
+export interface SimSummary {
+  /** Operations offered, and of them still open when a consumer stopped the run. */
+  readonly offered: number;
+  readonly open: number;
+  /** Virtual time at the end. */
+  readonly now: Millis;
+}
+
+/** A simulation that can be run in slices. `simulate` runs it whole. */
+export class Simulation {
+  readonly #workload: Workload;
+  readonly #cluster: Cluster;
+  readonly #consume: SimConsumer;
+  readonly #until: Millis;
+  readonly #deadline: ((spec: RequestSpec) => Millis | undefined) | undefined;
+  readonly #released = new Heap<Offer>();
+  readonly #deadlines = new Heap<number>();
+  readonly #out: Finished[] = [];
+  #next: Offer | undefined;
+  #nextAt: Millis = Number.POSITIVE_INFINITY;
+  #offered = 0;
+  #ended = 0;
+  #now: Millis = 0;
+  #stopped = false;
+
+  constructor(workload: Workload, cluster: Cluster, consume: SimConsumer, options: SimOptions = {}) {
+    this.#workload = workload;
+    this.#cluster = cluster;
+    this.#consume = consume;
+    this.#until = options.until ?? Number.POSITIVE_INFINITY;
+    const { deadline } = options;
+    this.#deadline = typeof deadline === 'number' ? () => deadline : deadline;
+    this.#pull();
+  }
+
+  /** Runs until nothing is left, the consumer stops it, or `pause` says so between events. @returns whether it is over. */
+  run(pause?: () => boolean): boolean {
+    const cluster = this.#cluster;
+    const out = this.#out;
+    while (!this.#stopped) {
+      const arrival = Math.min(this.#nextAt, this.#released.minKey);
+      const t = Math.min(arrival, cluster.nextAt(), this.#deadlines.minKey);
+      if (t === Number.POSITIVE_INFINITY) return true;
+      this.#now = t;
+      cluster.advance(t, out);
+      for (let i = 0; i < out.length && !this.#stopped; i++) {
+        const f = out[i]!;
+        this.#end({ spec: f.spec, scheduled: f.arrived, ended: f.ended, outcome: 'completed', finished: f });
+      }
+      out.length = 0;
+      while (this.#deadlines.minKey <= t && !this.#stopped) {
+        const f = cluster.cancel(this.#deadlines.pop() as number, t);
+        if (f) this.#end({ spec: f.spec, scheduled: f.arrived, ended: t, outcome: 'timed-out', finished: f });
+      }
+      while (this.#nextAt <= t && !this.#stopped) {
+        const spec = (this.#next as Offer).spec;
+        this.#pull();
+        this.#offer(spec, t);
+      }
+      while (this.#released.minKey <= t && !this.#stopped) this.#offer((this.#released.pop() as Offer).spec, t);
+      if (pause?.()) return this.#stopped;
+    }
+    return true;
+  }
+
+  summary(): SimSummary {
+    return { offered: this.#offered, open: this.#offered - this.#ended, now: this.#now };
+  }
+
+  #pull(): void {
+    this.#next = this.#workload.next();
+    const at = this.#next?.at ?? Number.POSITIVE_INFINITY;
+    this.#nextAt = at < this.#until ? at : Number.POSITIVE_INFINITY;
+  }
+
+  #offer(spec: RequestSpec, t: Millis): void {
+    this.#offered++;
+    const handle = this.#cluster.offer(spec, t);
+    if (handle < 0) {
+      const outcome: SimOutcome = handle === QUEUE_FULL ? 'queue-full' : 'too-long';
+      this.#end({ spec, scheduled: t, ended: t, outcome });
+      return;
+    }
+    const deadline = this.#deadline?.(spec);
+    if (deadline !== undefined) this.#deadlines.push(t + deadline, handle);
+  }
+
+  #end(done: SimDone): void {
+    this.#ended++;
+    if (this.#consume(done) === true) this.#stopped = true;
+    const released = this.#workload.ended(done.spec.operation, done.ended, done.outcome === 'completed');
+    for (let i = 0; i < released.length; i++) {
+      const offer = released[i]!;
+      const at = Math.max(offer.at, this.#now);
+      if (at < this.#until) this.#released.push(at, offer);
+    }
+  }
+}
+
+export function simulate(
+  workload: Workload,
+  cluster: Cluster,
+  consume: SimConsumer,
+  options: SimOptions = {},
+): SimSummary {
+  const simulation = new Simulation(workload, cluster, consume, options);
+  simulation.run();
+  return simulation.summary();
+}
+
+/** As `simulate`, with every record built and handed to a sink; waits while the sink is full. */
+export async function simulateInto(
+  workload: Workload,
+  cluster: Cluster,
+  sink: Sink,
+  options: SimOptions = {},
+): Promise<SimSummary> {
+  const simulation = new Simulation(workload, cluster, (done) => sink.add(recordOf(done)), options);
+  while (!simulation.run(() => sink.full)) await sink.drained();
+  return simulation.summary();
+}

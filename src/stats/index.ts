@@ -1,5 +1,6 @@
 export * from './attainment.ts';
 export * from './autocorrelation.ts';
+export * from './batches.ts';
 export * from './beta.ts';
 export * from './binomial.ts';
 export * from './gamma.ts';
@@ -7,3 +8,4 @@ export * from './normal.ts';
 export * from './quantile.ts';
 export * from './replications.ts';
 export * from './sketch.ts';
+export * from './trend.ts';

@@ -97,6 +97,8 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
   readonly contract: Contract;
   readonly window: Window;
   #arrivals = new Column64();
+  /** Numbers of the operations: those of one instant stand in their order, whichever shard had them. */
+  #operations = new Column64();
   #verdicts: number[] = [];
   #latent = new Column64();
   #ledger = Object.fromEntries(LEDGER.map((c) => [c, 0])) as Record<LedgerClass, number>;
@@ -145,6 +147,7 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
     if (verdict.excluded) this.#excluded++;
     else {
       this.#arrivals.push(record.stamps.scheduled);
+      this.#operations.push(record.operation);
       this.#verdicts.push(verdict.class === 'good' ? 1 : verdict.class === 'undecided' ? 2 : 0);
       this.#latent.push(
         metrics.ttft ?? (record.streamed ? Number.POSITIVE_INFINITY : (metrics.e2e ?? Number.POSITIVE_INFINITY)),
@@ -171,11 +174,13 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
     const completed = record.outcome === 'completed';
     const success = verdict.class === 'good' || verdict.class === 'late' || verdict.class === 'invalid';
     const undecided = verdict.class === 'undecided';
-    if (!success && !undecided) this.#censoredAbove = Math.max(this.#censoredAbove, metrics.e2e ?? 0);
+    // An answer without output never had the event either, however properly it ended.
+    const never = (!success || metrics.chunks === 0) && !undecided;
+    if (never) this.#censoredAbove = Math.max(this.#censoredAbove, metrics.e2e ?? 0);
     for (const name of COLUMNS) {
       const value = metrics[name];
       if (value !== undefined && (completed || !COMPLETED_ONLY.has(name))) this.#columns[name].push(value);
-      else if (!success && !undecided && !verdict.excluded) this.#censored[name]++;
+      else if (never && !verdict.excluded) this.#censored[name]++;
     }
     if (record.streamed && record.timeline.length > 1) {
       const exact = metrics.exactness !== 'no';
@@ -202,6 +207,7 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
     for (const c of LEDGER) this.#ledger[c] += other.#ledger[c];
     this.#excluded += other.#excluded;
     this.#arrivals.append(other.#arrivals);
+    this.#operations.append(other.#operations);
     for (const v of other.#verdicts) this.#verdicts.push(v);
     this.#latent.append(other.#latent);
     for (const name of COLUMNS) {
@@ -233,7 +239,10 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
   finish(): CohortFold {
     const arrivals = this.#arrivals.values();
     const latent = this.#latent.values();
-    const order = Array.from(arrivals.keys()).sort((a, b) => arrivals[a]! - arrivals[b]!);
+    const operations = this.#operations.values();
+    const order = Uint32Array.from(arrivals.keys()).sort(
+      (a, b) => arrivals[a]! - arrivals[b]! || operations[a]! - operations[b]!,
+    );
     return {
       window: this.window,
       ledger: { ...this.#ledger },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { accelerator } from './accelerator.ts';
-import { deployment, IdealStepModel, idealRow, kvPoolBytes, largestBatch } from './ideal.ts';
+import { deployment, kvPoolBytesPerDevice, kvPoolSequences } from './deployment.ts';
+import { IdealStepModel, idealRow, largestBatch } from './ideal.ts';
 import { model } from './lookup.ts';
 import { kvBytesPerSequence, kvBytesPerToken, weightBytes } from './shape.ts';
 import { type DecodePiece, emptyBatch } from './step.ts';
@@ -44,7 +45,25 @@ describe('the worked table: Llama 3.1 8B, BF16, one H100 SXM, 2,048 tokens', () 
   it('sizes the pool, which binds at 50 ms and without a latency objective', () => {
     expect(largestBatch(d, 2048, 50)).toMatchObject({ pool: 200, largest: 200, bound: 'kv-pool' });
     expect(largestBatch(d, 2048)).toMatchObject({ largest: 200, bound: 'kv-pool' });
-    expect(kvPoolBytes(d)).toBeCloseTo(72e9 - 2e9 - weightBytes(d.model), 0);
+    expect(kvPoolBytesPerDevice(d)).toBeCloseTo(72e9 - 2e9 - weightBytes(d.model), 0);
+  });
+});
+
+describe('deployment', () => {
+  it('refuses a parallelism that does not divide the heads, in one line', () => {
+    expect(() => deployment(d.model, d.accelerator, { tp: 3 })).toThrow(
+      /tensor parallelism 3 does not divide the 32 heads of llama-3.1-8b; use 1, 2, 4, 8, 16/,
+    );
+    expect(() => deployment(d.model, d.accelerator, { tp: 0 })).toThrow(/must be a whole number/);
+  });
+  it('keeps a KV head whole, and an MLA latent on every device', () => {
+    const at = (name: string, tp: number): number =>
+      kvPoolSequences(deployment(model(name), accelerator('h200'), { tp }), 8192);
+    // Beyond 8 devices a model of 8 KV heads copies them: the weights' share shrinks, the KV's does not.
+    expect(at('llama-3.1-8b', 16)).toBeLessThan(1.05 * at('llama-3.1-8b', 8));
+    // Each device keeps the whole latent: a doubling frees only what the weights leave.
+    expect(at('deepseek-v3', 16)).toBeLessThan(3 * at('deepseek-v3', 8));
+    expect(at('llama-3.1-70b', 1)).toBe(0);
   });
 });
 

@@ -3,53 +3,30 @@
  * real engine is this fast; measured steps are 1.16–1.25 × as long before any overhead.
  */
 import type { Millis } from '../base/units.ts';
-import type { Accelerator } from './accelerator.ts';
-import { peakFlops } from './accelerator.ts';
-import type { Dtype } from './dtype.ts';
-import { KV_BYTES } from './dtype.ts';
 import {
-  activeParams,
-  kvBytesPerSequence,
-  kvBytesPerToken,
-  kvValuesPerLayer,
-  type ModelShape,
-  weightBytesRead,
-} from './shape.ts';
+  type Deployment,
+  devicePeak,
+  devices,
+  kvPerDevice,
+  kvPoolSequences,
+  kvShare,
+  RESERVES,
+  type Reserves,
+  weightBytesReadPerDevice,
+} from './deployment.ts';
+import { activeParams, kvBytesPerSequence } from './shape.ts';
 import type { DecodePiece, StepBatch, StepModel } from './step.ts';
-
-/** A model on an accelerator, at given precisions, over `tp` devices that share every layer. */
-export interface Deployment {
-  readonly model: ModelShape;
-  readonly accelerator: Accelerator;
-  readonly weights: Dtype;
-  readonly kv: Dtype;
-  readonly tp: number;
-}
-
-export function deployment(
-  model: ModelShape,
-  accelerator: Accelerator,
-  options: { readonly weights?: Dtype; readonly kv?: Dtype; readonly tp?: number } = {},
-): Deployment {
-  return {
-    model,
-    accelerator,
-    weights: options.weights ?? model.weights,
-    kv: options.kv ?? 'bf16',
-    tp: options.tp ?? 1,
-  };
-}
 
 /**
  * The ideal as a step model: weights are read once a step (of experts, those the step's tokens are expected to touch), KV
  * once a sequence; linear layers compute 2 FLOPs a weight and token, prefill attention 2·heads·dim·(F² − p²) a layer for
  * scores and as much for values halved by causality. Decode attention's FLOPs are below its bytes and left out, as in the
- * worked table. With `tp` devices bytes and FLOPs divide evenly and links are free.
+ * worked table. Over several devices the slowest device's share counts and links are free.
  */
 export class IdealStepModel implements StepModel {
   readonly label = 'ideal';
   readonly #d: Deployment;
-  /** Bytes/ms and FLOPs/ms over all devices. */
+  /** Bytes/ms and FLOPs/ms of one device. */
   readonly #bw: number;
   readonly #peak: number;
   readonly #peak16: number;
@@ -63,16 +40,18 @@ export class IdealStepModel implements StepModel {
 
   constructor(d: Deployment) {
     const { model } = d;
+    const kv = kvPerDevice(d);
     this.#d = d;
-    this.#bw = (d.accelerator.bandwidth * d.tp) / 1000;
-    this.#peak = (peakFlops(d.accelerator, d.weights) * d.tp) / 1000;
-    this.#peak16 = (d.accelerator.flops.bf16 * d.tp) / 1000;
-    this.#kvFull = kvBytesPerToken(model, d.kv);
-    this.#kvSliding = (model.window?.layers ?? 0) * kvValuesPerLayer(model) * KV_BYTES[d.kv];
+    this.#bw = d.accelerator.bandwidth / 1000;
+    this.#peak = devicePeak(d) / 1000;
+    this.#peak16 = d.accelerator.flops.bf16 / 1000;
+    this.#kvFull = kv.full / d.dp;
+    this.#kvSliding = kv.sliding / d.dp;
     this.#window = model.window?.tokens ?? Number.POSITIVE_INFINITY;
-    this.#flopsPerToken = 2 * activeParams(model);
-    this.#attention = (model.layers - (model.window?.layers ?? 0)) * model.heads * (model.headDim + model.valueDim);
-    this.#dense = model.moe ? -1 : weightBytesRead(model, d.weights, 1);
+    this.#flopsPerToken = (2 * activeParams(model)) / devices(d);
+    this.#attention =
+      ((model.layers - (model.window?.layers ?? 0)) * model.heads * (model.headDim + model.valueDim)) / devices(d);
+    this.#dense = model.moe ? -1 : weightBytesReadPerDevice(d, 1);
   }
 
   stepMs(b: StepBatch): Millis {
@@ -107,29 +86,13 @@ export class IdealStepModel implements StepModel {
   }
 
   #weights(tokens: number): number {
-    return this.#dense >= 0 ? this.#dense : weightBytesRead(this.#d.model, this.#d.weights, tokens);
+    return this.#dense >= 0 ? this.#dense : weightBytesReadPerDevice(this.#d, tokens);
   }
 
   /** KV bytes of sliding layers for sequences of the mean length: exact when lengths are equal or all past the window. */
   #sliding(sequences: number, kv: number): number {
     return this.#kvSliding === 0 ? 0 : this.#kvSliding * Math.min(kv, sequences * this.#window);
   }
-}
-
-/** Memory held back before KV: DEFINITIONS' 10 % of the device and 2 GB for activations and the runtime. */
-export interface Reserves {
-  /** Share of device memory the engine may use (vLLM's gpu_memory_utilization). */
-  readonly share: number;
-  /** Bytes a device for everything but weights and KV. */
-  readonly other: number;
-}
-
-export const RESERVES: Reserves = { share: 0.9, other: 2e9 };
-
-/** Bytes left for KV over all `tp` devices; negative when the weights do not fit. */
-export function kvPoolBytes(d: Deployment, reserves: Reserves = RESERVES): number {
-  const weights = weightBytesRead(d.model, d.weights, Number.POSITIVE_INFINITY);
-  return d.tp * (reserves.share * d.accelerator.memory - reserves.other) - weights;
 }
 
 /** One row of the worked table. */
@@ -149,7 +112,7 @@ export interface IdealRow {
 export function idealRow(d: Deployment, batch: number, context: number, output: number, tpot?: Millis): IdealRow {
   const piece: DecodePiece = { ms: 0, slope: 0, untilKv: 0 };
   new IdealStepModel(d).decode(batch, batch * context, piece);
-  const computeMs = (2000 * activeParams(d.model) * batch) / (peakFlops(d.accelerator, d.weights) * d.tp);
+  const computeMs = (2000 * activeParams(d.model) * batch) / (devicePeak(d) * devices(d));
   const meetsTpot = tpot === undefined || piece.ms <= tpot;
   return {
     batch,
@@ -179,14 +142,13 @@ export function largestBatch(
   tpot?: Millis,
   reserves: Reserves = RESERVES,
 ): LargestBatch {
-  const kv = kvBytesPerSequence(d.model, context, d.kv);
-  const pool = Math.max(0, Math.floor(kvPoolBytes(d, reserves) / kv));
+  const pool = kvPoolSequences(d, context, reserves);
   if (tpot === undefined) return { tpotBound: Number.POSITIVE_INFINITY, pool, largest: pool, bound: 'kv-pool' };
-  const bw = d.accelerator.bandwidth * d.tp;
-  const budget = (tpot / 1000) * bw;
-  const bytes = (batch: number): number => weightBytesRead(d.model, d.weights, batch) + batch * kv;
-  const computeBound = ((tpot / 1000) * peakFlops(d.accelerator, d.weights) * d.tp) / (2 * activeParams(d.model));
-  const memoryBound = d.model.moe ? solve(bytes, budget) : Math.max(0, (budget - bytes(0)) / kv);
+  const each = (kvShare(d) * kvBytesPerSequence(d.model, context, d.kv)) / d.dp;
+  const budget = (tpot / 1000) * d.accelerator.bandwidth;
+  const bytes = (batch: number): number => weightBytesReadPerDevice(d, batch) + batch * each;
+  const computeBound = ((tpot / 1000) * devicePeak(d) * devices(d)) / (2 * activeParams(d.model));
+  const memoryBound = d.model.moe ? solve(bytes, budget) : Math.max(0, (budget - bytes(0)) / each);
   const tpotBound = Math.min(memoryBound, computeBound);
   const whole = Math.floor(tpotBound);
   if (pool < whole) return { tpotBound, pool, largest: pool, bound: 'kv-pool' };

@@ -3,6 +3,7 @@ export * from './accelerator.ts';
 export { ACCELERATORS } from './catalogue/accelerators.ts';
 export { MODELS } from './catalogue/models.ts';
 export * from './config.ts';
+export * from './deployment.ts';
 export * from './dtype.ts';
 export * from './ideal.ts';
 export * from './lookup.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { accelerator } from '../model/accelerator.ts';
-import { deployment, IdealStepModel } from '../model/ideal.ts';
+import { deployment } from '../model/deployment.ts';
+import { IdealStepModel } from '../model/ideal.ts';
 import { model } from '../model/lookup.ts';
 import { type Finished, QUEUE_FULL, TOO_LONG } from './cluster.ts';
 import { schedulerConformance } from './conformance.ts';

@@ -1,6 +1,13 @@
 /** What bounds a replica's batches: vLLM's serving options, by their meaning. */
 import { InputError } from '../base/errors.ts';
-import { type Deployment, kvPoolBytes, RESERVES, type Reserves } from '../model/ideal.ts';
+import {
+  type Deployment,
+  devices,
+  kvPoolBytesPerDevice,
+  kvShare,
+  RESERVES,
+  type Reserves,
+} from '../model/deployment.ts';
 import { kvBytesPerSequence } from '../model/shape.ts';
 
 export interface ReplicaLimits {
@@ -90,14 +97,14 @@ export function limitsFor(
 ): ReplicaLimits {
   if (given.kvBlocks !== undefined) return limitsOf({ maxLength: d.model.context, ...given, kvBlocks: given.kvBlocks });
   const blockTokens = given.blockTokens ?? LIMIT_DEFAULTS.blockTokens;
-  const bytes = kvPoolBytes(d, reserves);
+  const bytes = kvPoolBytesPerDevice(d, reserves);
   const context = Math.min(d.model.context, 32_768);
-  const blockBytes = (kvBytesPerSequence(d.model, context, d.kv) / context) * blockTokens;
-  const kvBlocks = Math.floor(bytes / blockBytes);
+  const blockBytes = ((kvShare(d) * kvBytesPerSequence(d.model, context, d.kv)) / context) * blockTokens;
+  const kvBlocks = d.dp * Math.floor(bytes / blockBytes);
   if (kvBlocks < 1) {
-    const short = ((blockBytes - bytes) / d.tp / 1e9).toFixed(1);
+    const short = ((blockBytes - bytes) / 1e9).toFixed(1);
     throw new InputError(
-      `${d.model.name} in ${d.weights} leaves no room for KV on ${d.tp} × ${d.accelerator.id} (short by ${short} GB each after the reserves); use more devices, a smaller precision or a larger accelerator`,
+      `${d.model.name} in ${d.weights} leaves no room for KV on ${devices(d)} × ${d.accelerator.id} (short by ${short} GB each after the reserves); use more devices, a smaller precision or a larger accelerator`,
     );
   }
   return limitsOf({ maxLength: d.model.context, ...given, kvBlocks });

@@ -45,7 +45,8 @@ export function serveCompletion(
   for (const name of faults.names) service.metrics.fault(name);
 
   const asked = shaped(wanted, faults);
-  const id = requestId(request, api, service.seed, number);
+  const own = requestId(request, service.seed, number);
+  const id = `${api === 'chat' ? 'chatcmpl' : 'cmpl'}-${own}`;
   const outlet = new Outlet(request, response);
   const ledger = new Ledger(service, asked, number, id, received, faults);
   if (answeredByFault(faults.deciding, outlet)) {
@@ -70,7 +71,7 @@ export function serveCompletion(
     ? new StreamReply(service, asked, faults, new Frames(asked, name, start), outlet, ledger, done)
     : new WholeReply(service, asked, faults, name, start, outlet, ledger, done);
   response.on('close', () => reply.abandon());
-  const headers: Record<string, string> = { 'x-request-id': id };
+  const headers: Record<string, string> = { 'x-request-id': own };
   if (asked.stream) {
     headers['content-type'] = 'text/event-stream; charset=utf-8';
     headers['cache-control'] = 'no-cache';
@@ -124,12 +125,12 @@ function specOf(asked: Asked, number: number): RequestSpec {
   };
 }
 
-/** The caller's own id where it gave one, as vLLM does it, else one of ours that the seed repeats. */
-function requestId(request: IncomingMessage, api: Api, seed: number, number: number): string {
+/** The caller's own id where it gave one, which vLLM puts behind the API's prefix; else one of ours that the seed repeats. */
+function requestId(request: IncomingMessage, seed: number, number: number): string {
   const given = request.headers['x-request-id'];
-  const own =
-    typeof given === 'string' && /^[\x21-\x7e]{1,128}$/.test(given) ? given : hex(keyed(seed, 'request-id', number));
-  return `${api === 'chat' ? 'chatcmpl' : 'cmpl'}-${own}`;
+  return typeof given === 'string' && /^[\x21-\x7e]{1,128}$/.test(given)
+    ? given
+    : hex(keyed(seed, 'request-id', number));
 }
 
 function hex(uniform: () => number): string {

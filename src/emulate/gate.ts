@@ -1,6 +1,6 @@
 /** Holds output back, for the faults that delay it: late headers, a stall, a buffering proxy. */
 import type { Millis } from '../base/index.ts';
-import type { Clock } from '../core/index.ts';
+import type { Cancel, Clock } from '../core/index.ts';
 
 /** One chunk with what the books need of it. */
 export interface Held {
@@ -17,8 +17,7 @@ export class Gate {
   readonly #flush: (held: readonly Held[], together: boolean) => void;
   #held: Held[] = [];
   #bytes = 0;
-  #closedUntil: Millis = Number.NEGATIVE_INFINITY;
-  #opening: (() => void) | undefined;
+  readonly #holds = new Set<Cancel>();
   #end: (() => void) | undefined;
 
   /** @param flush sends what was held: merged into one write when `together`. */
@@ -28,16 +27,14 @@ export class Gate {
     this.#flush = flush;
   }
 
-  /** Lets nothing out before `until`; `first` runs when it opens. */
-  shut(until: Millis, first?: () => void): void {
-    this.#opening?.();
-    this.#closedUntil = until;
-    this.#opening = this.#clock.at(until, () => {
-      this.#opening = undefined;
-      this.#closedUntil = Number.NEGATIVE_INFINITY;
-      first?.();
+  /** Lets nothing out before `until`; `then` runs at it. Shut several times, it opens when the last hold is over. */
+  shut(until: Millis, then?: () => void): void {
+    const hold = this.#clock.at(until, () => {
+      this.#holds.delete(hold);
+      then?.();
       this.#release();
     });
+    this.#holds.add(hold);
   }
 
   push(held: Held): void {
@@ -54,13 +51,14 @@ export class Gate {
 
   /** Drops what is held. */
   close(): void {
-    this.#opening?.();
+    for (const cancel of this.#holds) cancel();
+    this.#holds.clear();
     this.#held = [];
     this.#end = undefined;
   }
 
   #release(): void {
-    if (this.#closedUntil > Number.NEGATIVE_INFINITY) return;
+    if (this.#holds.size > 0) return;
     const gathered = this.#block === undefined || (this.#block > 0 && this.#bytes >= this.#block);
     if (this.#held.length > 0 && (gathered || this.#end)) {
       const held = this.#held;

@@ -125,6 +125,7 @@ export class Ledger {
       tokens: this.#tokens.subarray(0, n),
       shown: this.#shown.subarray(0, n),
       choice: this.#choice.subarray(0, n),
+      choices: this.#asked.choices,
       faults: this.#faults.names,
       outcome,
       promptTokens: this.#asked.promptTokens,

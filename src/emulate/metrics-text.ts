@@ -1,31 +1,25 @@
 /** `/metrics`: the families of vLLM's V1 engine with its names, types, help texts and labels, and the emulator's own. */
+import { histogramSamples, type Labels, type MetricFamily, prometheusText } from '../wire/index.ts';
 import type { EngineLoad, Histogram } from './metrics.ts';
 import type { CacheConfig, Service } from './service.ts';
 
-export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-
-type Labels = Readonly<Record<string, string>>;
+/** vLLM's numbers are written by Python. */
+const PYTHON = { python: true } as const;
 type Values = Readonly<Record<string, number>>;
-interface Family {
-  readonly name: string;
-  readonly type: 'gauge' | 'counter' | 'histogram';
-  readonly help: string;
-  readonly samples: readonly { readonly suffix?: string; readonly labels: Labels; readonly value: number }[];
-}
 
 /** @param started Unix seconds. */
 export function metricsText(service: Service, started: number): string {
-  return families(service, started).map(familyText).join('');
+  return prometheusText(families(service, started), PYTHON);
 }
 
-function families(service: Service, started: number): Family[] {
+function families(service: Service, started: number): MetricFamily[] {
   const { metrics: m, model, served, lateness } = service;
   const own: Labels = { engine: '0', model_name: model.name };
   const load = loadOf(service);
-  const gauge = (name: string, help: string, value: number): Family => one('gauge', name, help, own, value);
-  const counter = (name: string, help: string, value: number): Family => one('counter', name, help, own, value);
-  const histogram = (name: string, help: string, h: Histogram): Family => histogramFamily(name, help, own, h);
-  const by = (type: 'gauge' | 'counter', name: string, help: string, label: string, values: Values): Family => ({
+  const gauge = (name: string, help: string, value: number): MetricFamily => one('gauge', name, help, own, value);
+  const counter = (name: string, help: string, value: number): MetricFamily => one('counter', name, help, own, value);
+  const histogram = (name: string, help: string, h: Histogram): MetricFamily => histogramFamily(name, help, own, h);
+  const by = (type: 'gauge' | 'counter', name: string, help: string, label: string, values: Values): MetricFamily => ({
     name,
     type,
     help,
@@ -140,29 +134,15 @@ function loadOf(service: Service): EngineLoad {
   );
 }
 
-function one(type: 'gauge' | 'counter', name: string, help: string, labels: Labels, value: number): Family {
+function one(type: 'gauge' | 'counter', name: string, help: string, labels: Labels, value: number): MetricFamily {
   return { name, type, help, samples: [{ labels, value }] };
 }
 
-function histogramFamily(name: string, help: string, labels: Labels, h: Histogram): Family {
-  let below = 0;
-  const buckets = [...h.bounds, Number.POSITIVE_INFINITY].map((bound, i) => {
-    below += h.counts[i]!;
-    return {
-      suffix: '_bucket',
-      labels: { ...labels, le: bound === Infinity ? '+Inf' : floatText(bound) },
-      value: below,
-    };
-  });
-  return {
-    name,
-    type: 'histogram',
-    help,
-    samples: [...buckets, { suffix: '_count', labels, value: h.count }, { suffix: '_sum', labels, value: h.sum }],
-  };
+function histogramFamily(name: string, help: string, labels: Labels, h: Histogram): MetricFamily {
+  return { name, type: 'histogram', help, samples: histogramSamples(labels, h.bounds, h.counts, h.sum, PYTHON) };
 }
 
-function cacheConfig(cache: CacheConfig): Family {
+function cacheConfig(cache: CacheConfig): MetricFamily {
   return one(
     'gauge',
     'vllm:cache_config_info',
@@ -178,18 +158,3 @@ function cacheConfig(cache: CacheConfig): Family {
     1,
   );
 }
-
-function familyText({ name, type, help, samples }: Family): string {
-  const lines = samples.map((s) => {
-    const labels = Object.entries(s.labels).map(([k, v]) => `${k}="${v.replace(/[\\"\n]/g, escaped)}"`);
-    return `${name}${s.suffix ?? ''}${labels.length > 0 ? `{${labels.join(',')}}` : ''} ${floatText(s.value)}\n`;
-  });
-  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`;
-}
-
-/** As Python prints a float: whole numbers keep their `.0`. */
-function floatText(x: number): string {
-  return Number.isInteger(x) && Math.abs(x) < 1e15 ? `${x}.0` : String(x);
-}
-
-const escaped = (c: string): string => (c === '\n' ? '\\n' : `\\${c}`);

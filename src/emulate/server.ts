@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { InputError, type Millis, messageOf } from '../base/index.ts';
 import { wallClock } from '../core/index.ts';
+import { PROMETHEUS_CONTENT_TYPE } from '../wire/index.ts';
 import type { ServedModel } from './body.ts';
 import { serveCompletion } from './completions.ts';
 import type { MakeEngine } from './engines.ts';
@@ -10,7 +11,7 @@ import { checkFaults, type FaultRate } from './faults.ts';
 import { type EmulatorHost, nodeHost } from './host.ts';
 import { type Lateness, LatenessMeter } from './lateness.ts';
 import { VllmMetrics } from './metrics.ts';
-import { METRICS_TYPE, metricsText } from './metrics-text.ts';
+import { metricsText } from './metrics-text.ts';
 import { Problem } from './problem.ts';
 import {
   detokenizeJson,
@@ -141,7 +142,7 @@ export async function serve(options: ServerOptions, host: EmulatorHost = nodeHos
         sendJson(response, 200, JSON.stringify({ server_load: service.open }));
         return;
       case '/metrics':
-        send(response, 200, METRICS_TYPE, text());
+        send(response, 200, PROMETHEUS_CONTENT_TYPE, text());
         return;
       default:
         send(response, 200, 'text/plain; charset=utf-8', ''); // health, ping

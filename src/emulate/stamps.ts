@@ -8,7 +8,7 @@ import { InputError, type Millis, messageOf } from '../base/index.ts';
 
 /** What is known of one request at its end. */
 export interface Stamped {
-  /** The response's id; the request's `x-request-id` when it had one. */
+  /** The response's id: the request's `x-request-id`, where it had one, behind the API's prefix. */
   readonly id: string;
   /** Requests to the two completion endpoints counted from 0; faults are drawn by it. */
   readonly request: number;
@@ -21,6 +21,7 @@ export interface Stamped {
   /** Whether the chunk had visible text. */
   readonly shown: Uint8Array;
   readonly choice: Uint16Array;
+  readonly choices: number;
   readonly faults: readonly string[];
   /** `completed`, `cancelled` (by the client), `failed`, or the name of the fault that ended it. */
   readonly outcome: string;
@@ -97,7 +98,6 @@ const LINES_A_WRITE = 64;
 
 function lineOf(s: Stamped): string {
   const visible = (i: number): boolean => s.shown[i] === 1;
-  const multi = s.choice.some((c) => c > 0);
   return `${JSON.stringify({
     id: s.id,
     request: s.request,
@@ -105,7 +105,7 @@ function lineOf(s: Stamped): string {
     stamps_ms: Array.from(s.at, micro),
     tokens: [...s.tokens],
     ...(s.shown.includes(0) && { shown: Array.from(s.shown, (_, i) => visible(i)) }),
-    ...(multi && { choice: [...s.choice] }),
+    ...(s.choices > 1 && { choice: [...s.choice] }),
     faults: s.faults,
     outcome: s.outcome,
     prompt_tokens: s.promptTokens,

@@ -10,6 +10,11 @@ import { Problem } from './problem.ts';
 import type { Service } from './service.ts';
 import { ENGINE_DEAD, perSpeed, problemOf, QUEUE_FULL } from './stream-reply.ts';
 
+/** How a body is broken: cut off, or with a colon too few. */
+const BROKEN: Readonly<Record<string, (body: string) => string>> = {
+  'early-eof': (body) => body.slice(0, body.length >> 1),
+  malformed: (body) => body.replace(':', ''),
+};
 const JSON_TYPE = 'application/json';
 
 export class WholeReply implements Observer {
@@ -115,8 +120,7 @@ export class WholeReply implements Observer {
       return;
     }
     const body = this.#answer();
-    const cut = deciding === 'early-eof' || deciding === 'malformed';
-    this.#send(200, cut ? body.slice(0, body.length >> 1) : body, deciding ?? 'completed');
+    this.#send(200, BROKEN[deciding ?? '']?.(body) ?? body, deciding ?? 'completed');
   }
 
   #answer(): string {

@@ -76,6 +76,8 @@ async function write() {
   const added = performance.now();
   await run.flush();
   const flushed = performance.now();
+  const { user, system } = process.cpuUsage();
+  const cpu = user + system; // of all threads, making the records included
   delay.disable();
   await run.close();
   const closed = performance.now();
@@ -87,6 +89,7 @@ async function write() {
     add_us_per_row: round((adding * 1000) / rows),
     write_us_per_row: round(((flushed - began) * 1000) / rows),
     all_added_s: round((added - began) / 1000),
+    write_cpu_us_per_row: round(cpu / rows),
     compaction_s: round((closed - flushed) / 1000),
     event_loop_ms: {
       p50: round(delay.percentile(50) / 1e6),
@@ -110,6 +113,8 @@ async function read(folder) {
     receipts += record.timeline.length;
   });
   const built = performance.now();
+  const { user, system } = process.cpuUsage();
+  const cpu = user + system; // of all threads, start of the process included
   let good = 0;
   await run.operations((record) => {
     if (judgeRecord(record, contract).verdict.class === 'good') good++;
@@ -122,6 +127,7 @@ async function read(folder) {
     receipts,
     good,
     read_s: round((built - began) / 1000),
+    read_cpu_s: round(cpu / 1e6),
     read_and_judge_s: round((judged - built) / 1000),
     ...memory(),
   });

@@ -45,8 +45,11 @@ class ListBuilder<A extends ListArray> {
   readonly #ends = new Uint32Array(BATCH_ROWS);
   #length = 0;
 
-  constructor(empty: A) {
-    this.#values = empty;
+  constructor(start: A) {
+    this.#values = start;
+  }
+  get length(): number {
+    return this.#length;
   }
   /** Room for `n` more; writes through the returned array from the returned place on. */
   room(n: number): { values: A; from: number } {
@@ -88,13 +91,21 @@ export class BatchBuilder {
   #rows = 0;
   readonly #numbers = new Float64Array(NUMBERS.length * BATCH_ROWS).fill(Number.NaN);
   readonly #texts: (string | null)[][] = TEXTS.map(() => []);
-  readonly #us = new ListBuilder(new Float64Array(0));
+  readonly #us: ListBuilder<Float64Array<ArrayBuffer>>;
   readonly #tokens = new ListBuilder(new Int32Array(0));
   readonly #kind = new ListBuilder(new Uint8Array(0));
   readonly #choice = new ListBuilder(new Uint16Array(0));
 
+  /** @param chunks how many the batch will hold, as a guess (the last one's `chunks`): growing copies. */
+  constructor(chunks: number) {
+    this.#us = new ListBuilder(new Float64Array(chunks));
+  }
+
   get rows(): number {
     return this.#rows;
+  }
+  get chunks(): number {
+    return this.#us.length;
   }
   get isFull(): boolean {
     return this.#rows === BATCH_ROWS;

@@ -176,6 +176,10 @@ export const SLOT = Object.fromEntries(NUMBERS.map((column, i) => [column.name, 
   Record<NumberName, number>
 >;
 
+export const TEXT_SLOT = Object.fromEntries(TEXTS.map((column, i) => [column.name, i])) as Readonly<
+  Record<TextName, number>
+>;
+
 /** The type a column has in the file, as SQL spells it. */
 export function storedType(column: Column): string {
   switch (column.kind) {
@@ -238,3 +242,6 @@ export function toCarrier(column: Column): string {
       return `coalesce(CAST(${name} AS ${carrierType(column)}), []) AS ${name}`;
   }
 }
+
+/** What a reader selects: every column as its carrier, in order, and last a hash of the texts together (`TextReader`). */
+export const CARRIERS = [...COLUMNS.map(toCarrier), `hash(${TEXTS.map((t) => t.name).join(', ')}) AS texts_hash`];

@@ -1,37 +1,39 @@
-/** Columns back to records. Flat typed arrays throughout: a row costs a handful of reads and the objects it is made of. */
-import { type DuckDBDataChunk, DuckDBListVector, type DuckDBVector } from '@duckdb/node-api';
-import type { Connection } from '../core/engine.ts';
+/**
+ * Columns back to records. Flat typed arrays throughout, and whatever rows have in common is shared: 200,000 rows of 100
+ * chunks are a few allocations a row, not four hundred.
+ */
+import { type DuckDBDataChunk, DuckDBListVector } from '@duckdb/node-api';
 import { OUTCOMES } from '../core/outcome.ts';
 import type { RequestRecord, Stamps } from '../core/record.ts';
 import type { ServerTimes, Usage } from '../core/stream.ts';
 import { EMPTY_TIMELINE, type Timeline } from '../core/timeline.ts';
-import { FINISHES, LISTS, NUMBERS, PHASES, SLOT, TEXTS } from './columns.ts';
+import { COLUMNS, FINISHES, LISTS, NUMBERS, PHASES, SLOT, TEXT_SLOT, TEXTS } from './columns.ts';
+import { flat, type Numbers, type TextReader, type Texts } from './vectors.ts';
 
-type Numbers = { readonly [i: number]: number };
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Calls `each` with the record of each row in [from, to); the columns come in the order of `COLUMNS`, as carriers. */
+/** Calls `each` with the record of each row in [from, to) of a chunk whose columns are `CARRIERS`. */
 export function decodeChunk(
   chunk: DuckDBDataChunk,
   from: number,
   to: number,
+  textReader: TextReader,
   each: (record: RequestRecord) => void,
 ): void {
   const rows = chunk.rowCount;
   const numbers = NUMBERS.map((_, c) => flat(chunk.getColumnVector(c), rows));
-  const texts = TEXTS.map((_, c) => chunk.getColumnVector(NUMBERS.length + c) as DuckDBVector<string>);
+  const texts = textReader.of(
+    TEXTS.map((_, c) => chunk.getColumnVector(NUMBERS.length + c)),
+    chunk.getColumnVector(COLUMNS.length),
+    rows,
+  );
   const lists = LISTS.map((_, c) => {
     const vector = chunk.getColumnVector(NUMBERS.length + TEXTS.length + c);
     if (!(vector instanceof DuckDBListVector)) throw new Error('internal: a list column is not a list');
     return { vector, values: flat(vector.childVector, vector.childVector.itemCount) };
   });
-  const [us, tokens, kind, choice] = lists as [List, List, List, List];
-  for (let row = from; row < to; row++) {
-    const at = us.vector.getEntryOffset(row);
-    const n = us.vector.getEntryLength(row);
-    const scheduled = numbers[SLOT.scheduled_us]![row]!;
-    const timeline = n === 0 ? EMPTY_TIMELINE : timelineFrom(us.values, at, n, scheduled, tokens, kind, choice, row);
-    each(recordOf(numbers, texts, row, timeline));
-  }
+  const timelines = timelinesOf(lists as [List, List, List, List], numbers[SLOT.scheduled_us]!, rows);
+  for (let row = from; row < to; row++) each(recordOf(numbers, texts(row), row, timelines(row)));
 }
 
 interface List {
@@ -39,200 +41,166 @@ interface List {
   readonly values: Numbers;
 }
 
-/**
- * A vector's numbers as they lie in memory. Its typed array is private to the binding; should that change, they are read
- * one by one.
- */
-function flat(vector: DuckDBVector, n: number): Numbers {
-  const items: unknown = Reflect.get(vector, 'items');
-  if (ArrayBuffer.isView(items) && (items as Float64Array).length >= n) return items as Float64Array;
-  const values = new Float64Array(n);
-  for (let i = 0; i < n; i++) values[i] = Number(vector.getItem(i));
-  return values;
-}
-
-function timelineFrom(
-  us: Numbers,
-  from: number,
-  n: number,
-  scheduled: number,
-  tokens: List,
-  kind: List,
-  choice: List,
-  row: number,
-): Timeline {
-  const at = new Float64Array(n);
-  for (let i = 0; i < n; i++) at[i] = (scheduled + us[from + i]!) / 1000;
-  return {
-    length: n,
-    at,
-    tokens: expand(tokens, row, n, UNKNOWN_TOKENS, Int32Array),
-    kind: expand(kind, row, n, ALL_TEXT, Uint8Array),
-    choice: expand(choice, row, n, ONE_CHOICE, Uint16Array),
+/** Receipts of all rows of a chunk stand in one buffer. */
+function timelinesOf(
+  [us, tokens, kind, choice]: [List, List, List, List],
+  scheduled: Numbers,
+  rows: number,
+): (row: number) => Timeline {
+  const at = new Float64Array(us.vector.childVector.itemCount);
+  for (let row = 0; row < rows; row++) {
+    const start = scheduled[row]!;
+    const first = us.vector.getEntryOffset(row);
+    const end = first + us.vector.getEntryLength(row);
+    for (let i = first; i < end; i++) at[i] = (start + us.values[i]!) / 1000;
+  }
+  return (row) => {
+    const length = us.vector.getEntryLength(row);
+    if (length === 0) return EMPTY_TIMELINE;
+    const first = us.vector.getEntryOffset(row);
+    return {
+      length,
+      at: at.subarray(first, first + length),
+      tokens: expand(tokens, row, length, -1, TOKENS),
+      kind: expand(kind, row, length, 0, KINDS),
+      choice: expand(choice, row, length, 0, CHOICES),
+    };
   };
 }
 
-/** One value a chunk again. Timelines are read-only, so those with the usual value throughout share memory. */
-function expand<A extends Int32Array | Uint8Array | Uint16Array>(
-  list: List,
-  row: number,
-  n: number,
-  usual: Shared<A>,
-  make: new (length: number) => A,
-): A {
+/** One value a chunk again, from a list that may be shortened. */
+function expand<A extends Small>(list: List, row: number, n: number, usual: number, uniform: Uniform<A>): A {
   const stored = list.vector.getEntryLength(row);
-  if (stored === 0) return usual.of(n);
+  if (stored === 0) return uniform.of(n, usual);
   const from = list.vector.getEntryOffset(row);
-  const values = new make(n);
-  if (stored === 1) values.fill(list.values[from]!);
-  else for (let i = 0; i < n; i++) values[i] = list.values[from + i]!;
+  if (stored === 1) return uniform.of(n, list.values[from]!);
+  const values = new uniform.make(n);
+  for (let i = 0; i < n; i++) values[i] = list.values[from + i]!;
   return values;
 }
 
-/** Arrays of one value, by length, out of one buffer. */
-class Shared<A extends Int32Array | Uint8Array | Uint16Array> {
-  readonly #make: new (
+type Small = Int32Array | Uint8Array | Uint16Array;
+
+/** Arrays of one value throughout. Timelines are read-only, so all of one value and length are the same array. */
+class Uniform<A extends Small> {
+  readonly make: new (
     length: number,
   ) => A;
-  readonly #value: number;
-  #buffer: A;
-  readonly #byLength: A[] = [];
+  readonly #byValue = new Map<number, A[]>();
 
-  constructor(make: new (length: number) => A, value: number) {
-    this.#make = make;
-    this.#value = value;
-    this.#buffer = new make(0);
+  constructor(make: new (length: number) => A) {
+    this.make = make;
   }
-  of(n: number): A {
-    if (n > 65_536) return new this.#make(n).fill(this.#value) as A;
-    const known = this.#byLength[n];
+  of(n: number, value: number): A {
+    let byLength = this.#byValue.get(value);
+    if (!byLength) {
+      if (this.#byValue.size >= 16) return new this.make(n).fill(value) as A;
+      byLength = [];
+      this.#byValue.set(value, byLength);
+    }
+    const known = byLength[n];
     if (known) return known;
-    if (n > this.#buffer.length) this.#buffer = new this.#make(Math.max(1024, 2 * n)).fill(this.#value) as A;
-    return (this.#byLength[n] = this.#buffer.subarray(0, n) as A);
+    const values = new this.make(n).fill(value) as A;
+    if (n <= 4096) byLength[n] = values; // bounds what is kept for good
+    return values;
   }
 }
-const UNKNOWN_TOKENS = new Shared(Int32Array, -1);
-const ALL_TEXT = new Shared(Uint8Array, 0);
-const ONE_CHOICE = new Shared(Uint16Array, 0);
+const TOKENS = new Uniform(Int32Array);
+const KINDS = new Uniform(Uint8Array);
+const CHOICES = new Uniform(Uint16Array);
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-function recordOf(
-  c: readonly Numbers[],
-  texts: readonly DuckDBVector<string>[],
-  row: number,
-  timeline: Timeline,
-): RequestRecord {
-  const num = (slot: number): number => c[slot]![row]!;
-  const opt = (slot: number): number | undefined => {
-    const value = c[slot]![row]!;
-    return Number.isNaN(value) ? undefined : value;
-  };
-  const word = (column: number): string | undefined => texts[column]!.getItem(row) ?? undefined;
-
-  const session = opt(SLOT.session);
-  const turn = opt(SLOT.turn);
-  const reused = opt(SLOT.connection_reused);
-  const status = opt(SLOT.status);
-  const usage = usageOf(opt);
-  const tokenized = opt(SLOT.tokenized);
-  const finish = opt(SLOT.finish);
-  const finishReason = word(4);
-  const model = word(5);
-  const server = serverOf(opt);
-  return {
-    operation: num(SLOT.operation),
-    attempt: num(SLOT.attempt),
-    attempts: num(SLOT.attempts),
-    lostHedge: num(SLOT.lost_hedge) === 1,
-    class: word(0) ?? 'default',
-    ...(session !== undefined && { session }),
-    ...(turn !== undefined && { turn }),
+/** Optional keys are set one by one: a literal with conditional spreads costs several times as much. */
+function recordOf(c: readonly Numbers[], texts: Texts, row: number, timeline: Timeline): RequestRecord {
+  const record: Mutable<RequestRecord> = {
+    operation: c[SLOT.operation]![row]!,
+    attempt: c[SLOT.attempt]![row]!,
+    attempts: c[SLOT.attempts]![row]!,
+    lostHedge: c[SLOT.lost_hedge]![row] === 1,
+    class: texts[TEXT_SLOT.class] ?? '',
     asked: {
-      input: num(SLOT.asked_input),
-      output: num(SLOT.asked_output),
-      choices: num(SLOT.asked_choices),
-      stream: num(SLOT.asked_stream) === 1,
+      input: c[SLOT.asked_input]![row]!,
+      output: c[SLOT.asked_output]![row]!,
+      choices: c[SLOT.asked_choices]![row]!,
+      stream: c[SLOT.asked_stream]![row] === 1,
     },
     stamps: stampsOf(c, row),
-    ...(reused !== undefined && { connection: connectionOf(reused, word(1)) }),
-    ...(status !== undefined && { status }),
     timeline,
-    streamed: num(SLOT.streamed) === 1,
-    ...(usage && { usage }),
-    unseenEndTokens: num(SLOT.unseen_end_tokens),
-    ...(tokenized !== undefined && { tokenized }),
-    outcome: OUTCOMES[num(SLOT.outcome)]!,
-    reason: word(2) ?? '',
-    detail: word(3) ?? '',
-    phase: PHASES[num(SLOT.phase)]!,
-    ...(finish !== undefined && { finish: FINISHES[finish]! }),
-    ...(finishReason !== undefined && { finishReason }),
-    impliedEnd: num(SLOT.implied_end) === 1,
-    events: num(SLOT.events),
-    coalesced: num(SLOT.coalesced),
-    unclassified: num(SLOT.unclassified),
-    ...(model !== undefined && { model }),
-    ...(server && { server }),
+    streamed: c[SLOT.streamed]![row] === 1,
+    unseenEndTokens: c[SLOT.unseen_end_tokens]![row]!,
+    outcome: OUTCOMES[c[SLOT.outcome]![row]!]!,
+    reason: texts[TEXT_SLOT.reason] ?? '',
+    detail: texts[TEXT_SLOT.detail] ?? '',
+    phase: PHASES[c[SLOT.phase]![row]!]!,
+    impliedEnd: c[SLOT.implied_end]![row] === 1,
+    events: c[SLOT.events]![row]!,
+    coalesced: c[SLOT.coalesced]![row]!,
+    unclassified: c[SLOT.unclassified]![row]!,
   };
+  let x: number;
+  if (has((x = c[SLOT.session]![row]!))) record.session = x;
+  if (has((x = c[SLOT.turn]![row]!))) record.turn = x;
+  if (has((x = c[SLOT.connection_reused]![row]!))) {
+    const http = texts[TEXT_SLOT.connection_http];
+    record.connection = http === undefined ? { reused: x === 1 } : { reused: x === 1, http };
+  }
+  if (has((x = c[SLOT.status]![row]!))) record.status = x;
+  const usage = usageOf(c, row);
+  if (usage) record.usage = usage;
+  if (has((x = c[SLOT.tokenized]![row]!))) record.tokenized = x;
+  if (has((x = c[SLOT.finish]![row]!))) record.finish = FINISHES[x]!;
+  const finishReason = texts[TEXT_SLOT.finish_reason];
+  if (finishReason !== undefined) record.finishReason = finishReason;
+  const model = texts[TEXT_SLOT.model];
+  if (model !== undefined) record.model = model;
+  const server = serverOf(c, row);
+  if (server) record.server = server;
+  return record;
 }
 
-type Optional = (slot: number) => number | undefined;
-
-const STAMP_KEYS = [
-  ['dispatched', SLOT.dispatched_us],
-  ['connected', SLOT.connected_us],
-  ['sent', SLOT.sent_us],
-  ['headers', SLOT.headers_us],
-  ['firstEvent', SLOT.first_event_us],
-  ['firstOutput', SLOT.first_output_us],
-  ['firstAnswer', SLOT.first_answer_us],
-  ['lastOutput', SLOT.last_output_us],
-  ['ended', SLOT.ended_us],
-] as const;
+/** Not NaN, which stands for what is missing. */
+const has = (x: number): boolean => !Number.isNaN(x);
 
 function stampsOf(c: readonly Numbers[], row: number): Stamps {
   const stamps: Mutable<Stamps> = { scheduled: c[SLOT.scheduled_us]![row]! / 1000 };
-  for (const [key, slot] of STAMP_KEYS) {
-    const us = c[slot]![row]!;
-    if (!Number.isNaN(us)) stamps[key] = us / 1000;
-  }
+  let us: number;
+  if (has((us = c[SLOT.dispatched_us]![row]!))) stamps.dispatched = us / 1000;
+  if (has((us = c[SLOT.connected_us]![row]!))) stamps.connected = us / 1000;
+  if (has((us = c[SLOT.sent_us]![row]!))) stamps.sent = us / 1000;
+  if (has((us = c[SLOT.headers_us]![row]!))) stamps.headers = us / 1000;
+  if (has((us = c[SLOT.first_event_us]![row]!))) stamps.firstEvent = us / 1000;
+  if (has((us = c[SLOT.first_output_us]![row]!))) stamps.firstOutput = us / 1000;
+  if (has((us = c[SLOT.first_answer_us]![row]!))) stamps.firstAnswer = us / 1000;
+  if (has((us = c[SLOT.last_output_us]![row]!))) stamps.lastOutput = us / 1000;
+  if (has((us = c[SLOT.ended_us]![row]!))) stamps.ended = us / 1000;
   return stamps;
 }
 
-function connectionOf(reused: number, http: string | undefined): Connection {
-  return { reused: reused === 1, ...(http !== undefined && { http }) };
+function usageOf(c: readonly Numbers[], row: number): Usage | undefined {
+  const input = c[SLOT.usage_input]![row]!;
+  const output = c[SLOT.usage_output]![row]!;
+  const reasoning = c[SLOT.usage_reasoning]![row]!;
+  const cachedInput = c[SLOT.usage_cached_input]![row]!;
+  if (!has(input) && !has(output) && !has(reasoning) && !has(cachedInput)) return undefined;
+  const usage: Mutable<Usage> = {};
+  if (has(input)) usage.input = input;
+  if (has(output)) usage.output = output;
+  if (has(reasoning)) usage.reasoning = reasoning;
+  if (has(cachedInput)) usage.cachedInput = cachedInput;
+  return usage;
 }
 
-function usageOf(opt: Optional): Usage | undefined {
-  const input = opt(SLOT.usage_input);
-  const output = opt(SLOT.usage_output);
-  const reasoning = opt(SLOT.usage_reasoning);
-  const cachedInput = opt(SLOT.usage_cached_input);
-  if (input === undefined && output === undefined && reasoning === undefined && cachedInput === undefined) {
-    return undefined;
-  }
-  return {
-    ...(input !== undefined && { input }),
-    ...(output !== undefined && { output }),
-    ...(reasoning !== undefined && { reasoning }),
-    ...(cachedInput !== undefined && { cachedInput }),
-  };
-}
-
-const SERVER_KEYS = [
-  ['queue', SLOT.server_queue_ms],
-  ['prefill', SLOT.server_prefill_ms],
-  ['decode', SLOT.server_decode_ms],
-  ['e2e', SLOT.server_e2e_ms],
-  ['load', SLOT.server_load_ms],
-] as const;
-
-function serverOf(opt: Optional): ServerTimes | undefined {
-  let server: Mutable<ServerTimes> | undefined;
-  for (const [key, slot] of SERVER_KEYS) {
-    const value = opt(slot);
-    if (value !== undefined) (server ??= {})[key] = value;
-  }
+function serverOf(c: readonly Numbers[], row: number): ServerTimes | undefined {
+  const queue = c[SLOT.server_queue_ms]![row]!;
+  const prefill = c[SLOT.server_prefill_ms]![row]!;
+  const decode = c[SLOT.server_decode_ms]![row]!;
+  const e2e = c[SLOT.server_e2e_ms]![row]!;
+  const load = c[SLOT.server_load_ms]![row]!;
+  if (!has(queue) && !has(prefill) && !has(decode) && !has(e2e) && !has(load)) return undefined;
+  const server: Mutable<ServerTimes> = {};
+  if (has(queue)) server.queue = queue;
+  if (has(prefill)) server.prefill = prefill;
+  if (has(decode)) server.decode = decode;
+  if (has(e2e)) server.e2e = e2e;
+  if (has(load)) server.load = load;
   return server;
 }

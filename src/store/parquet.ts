@@ -63,17 +63,50 @@ export async function readFiles(
     const group = files.slice(i, i + GROUP);
     const before = progress.passed;
     if ((await stream(db, folder, group, query, progress)) === undefined) continue;
-    // Order is kept, so what came is a prefix: read file by file from there on, and see which one it is.
+    // Order is kept, so what came is a prefix: read on from there a row group at a time, and see which one it is.
     progress.again(progress.passed - before);
     for (const file of group) {
-      const problem = await stream(db, folder, [file], query, progress);
-      if (problem === undefined) continue;
-      if (!existsSync(join(folder, file))) return false;
-      progress.again(0); // nothing beyond a broken file had come before
-      query.broken(`${file}: cannot be read whole (${problem}); the rest of it is left out`);
+      const groups = await rowGroups(db, folder, file);
+      if (typeof groups === 'string') {
+        if (!existsSync(join(folder, file))) return false;
+        query.broken(`${file}: cannot be read (${groups}); left out`);
+        continue;
+      }
+      for (const { first, rows } of groups) {
+        const problem = await stream(db, folder, [file], query, progress, { first, rows });
+        if (problem === undefined) continue;
+        if (!existsSync(join(folder, file))) return false;
+        progress.again(0); // nothing beyond the damage had come before
+        query.broken(
+          `${file}: damaged within rows ${first}–${first + rows - 1} (${problem}); those after it are left out`,
+        );
+      }
     }
   }
   return true;
+}
+
+interface RowGroup {
+  readonly first: number;
+  readonly rows: number;
+}
+
+/** A file's row groups, or why they cannot be told. */
+async function rowGroups(db: DuckDBConnection, folder: string, file: string): Promise<readonly RowGroup[] | string> {
+  try {
+    const path = quote(join(folder, file));
+    const result = await db.runAndReadAll(
+      `SELECT DISTINCT row_group_id::DOUBLE AS id, row_group_num_rows::DOUBLE AS n FROM parquet_metadata(${path}) ORDER BY id`,
+    );
+    let first = 0;
+    return result.getRows().map(([, n]) => {
+      const rows = n as number;
+      first += rows;
+      return { first: first - rows, rows };
+    });
+  } catch (error) {
+    return short(error);
+  }
 }
 
 /** @returns what went wrong, or undefined. */
@@ -83,9 +116,16 @@ async function stream(
   files: readonly string[],
   query: Query,
   progress: Progress,
+  only?: RowGroup,
 ): Promise<string | undefined> {
   const list = files.map((file) => quote(join(folder, file))).join(', ');
-  const sql = `${query.select} FROM read_parquet([${list}], union_by_name = true) ${query.where ?? ''}`;
+  const wheres = [
+    ...(query.where ? [`(${query.where})`] : []),
+    ...(only ? [`file_row_number BETWEEN ${only.first} AND ${only.first + only.rows - 1}`] : []),
+  ];
+  const options = only ? 'file_row_number = true' : 'union_by_name = true';
+  const where = wheres.length === 0 ? '' : ` WHERE ${wheres.join(' AND ')}`;
+  const sql = `${query.select} FROM read_parquet([${list}], ${options})${where}`;
   let result: DuckDBResult;
   let next: Promise<DuckDBDataChunk | null>;
   try {

@@ -6,7 +6,7 @@ import { InputError, messageOf, oneLine } from '../base/errors.ts';
 import type { Millis } from '../base/units.ts';
 import { foldAttempts } from '../core/attempts.ts';
 import type { RequestRecord } from '../core/record.ts';
-import { COLUMNS, toCarrier } from './columns.ts';
+import { CARRIERS } from './columns.ts';
 import { cursorFromDisk } from './cursor.ts';
 import { decodeChunk } from './decode.ts';
 import { why } from './folder.ts';
@@ -16,6 +16,7 @@ import { OpenOperations, undecided } from './open-operations.ts';
 import { Progress, type Query, readFiles } from './parquet.ts';
 import { readMeta } from './run-json.ts';
 import { segmentsOf } from './segments.ts';
+import { TextReader } from './vectors.ts';
 
 /** `running`: being written. `cut`: its writer is gone and never closed it. */
 export type RunStatus = 'complete' | 'cut' | 'running';
@@ -59,7 +60,7 @@ export async function openRun(folder: string, options: ReadOptions = {}): Promis
 /** A cursor is replaced every second; one this old has no writer behind it. */
 const STALE: Millis = 15_000;
 
-const SELECT_RECORDS = `SELECT ${COLUMNS.map(toCarrier).join(', ')}`;
+const SELECT_RECORDS = `SELECT ${CARRIERS.join(', ')}`;
 const SELECT_REPEATS = 'SELECT CAST(operation AS DOUBLE) AS operation, CAST(attempt AS DOUBLE) AS attempt';
 
 class FolderReader implements RunReader {
@@ -108,7 +109,7 @@ class FolderReader implements RunReader {
         return;
       }
       const attempts = kept.get(record.operation) ?? [];
-      attempts.push(record);
+      attempts.push(detached(record));
       if (attempts.length < (rows ?? 1) || open.has(record.operation)) kept.set(record.operation, attempts);
       else {
         kept.delete(record.operation);
@@ -143,14 +144,15 @@ class FolderReader implements RunReader {
   }
 
   async #eachRow(each: (record: RequestRecord) => void): Promise<void> {
-    await this.#read(SELECT_RECORDS, '', (chunk, from, to) => decodeChunk(chunk, from, to, each));
+    const texts = new TextReader();
+    await this.#read(SELECT_RECORDS, '', (chunk, from, to) => decodeChunk(chunk, from, to, texts, each));
   }
 
   /** How many rows each operation has that has more than one, or one that is no outcome by itself. */
   async #repeated(): Promise<Map<number, number>> {
     const rowsOf = new Map<number, number>();
     const firstSeen = new Set<number>();
-    await this.#read(SELECT_REPEATS, 'WHERE attempt > 0 OR lost_hedge', (chunk, from, to) => {
+    await this.#read(SELECT_REPEATS, 'attempt > 0 OR lost_hedge', (chunk, from, to) => {
       const operations = chunk.getColumnVector(0);
       const attempts = chunk.getColumnVector(1);
       for (let row = from; row < to; row++) {
@@ -193,6 +195,11 @@ class FolderReader implements RunReader {
       });
     }
   }
+}
+
+/** A record that holds no more than its own: the receipts of a chunk's rows share one buffer. */
+function detached(record: RequestRecord): RequestRecord {
+  return { ...record, timeline: { ...record.timeline, at: record.timeline.at.slice() } };
 }
 
 function statusOf(cursor: StoredCursor | undefined, meta: StoredMeta, wallNow: Millis | undefined): RunStatus {

@@ -28,9 +28,9 @@ import { segmentName, segmentsOf } from './segments.ts';
 const SEGMENT_BATCHES = 64;
 /** Rows a row group: bounds what a writer and a reader hold; a multiple of DuckDB's vector of 2,048. */
 const ROW_GROUP = 16_384;
-const PARQUET = `FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${ROW_GROUP}`;
+const PARQUET = `FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, ROW_GROUP_SIZE ${ROW_GROUP}`;
 
-const CARRIERS: Readonly<Record<string, DuckDBType>> = {
+const TYPE_OF: Readonly<Record<string, DuckDBType>> = {
   DOUBLE,
   VARCHAR,
   'DOUBLE[]': LIST(DOUBLE),
@@ -38,7 +38,7 @@ const CARRIERS: Readonly<Record<string, DuckDBType>> = {
   'UTINYINT[]': LIST(UTINYINT),
   'USMALLINT[]': LIST(USMALLINT),
 };
-const TYPES = COLUMNS.map((column: Column) => CARRIERS[carrierType(column)] as DuckDBType);
+const TYPES = COLUMNS.map((column: Column) => TYPE_OF[carrierType(column)] as DuckDBType);
 
 export interface Written {
   readonly rows: number;

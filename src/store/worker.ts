@@ -41,8 +41,8 @@ async function handle(message: ToWorker): Promise<void> {
         problem = await failing((w) => w.writeCursor({ ...message.cursor, closed: true }));
         if (compacted === undefined && problem === undefined) await failing((w) => w.removeCompacted());
       }
-      tell({ kind: 'closed', rows: writer.written.rows, problem });
       writer.close();
+      tell({ kind: 'closed', rows: writer.written.rows, problem });
       port?.close();
     }
   }

@@ -89,10 +89,12 @@ class FolderWriter implements RunWriter {
   readonly #host = hostname();
   #cursor: () => CursorState = () => START;
   #batch: BatchBuilder | undefined;
+  /** Chunks of the last batch. */
+  #chunks = 0;
   #added = 0;
   #written = 0;
   #dropped = 0;
-  /** Weights of rows not yet written, in order, summed a flush at a time. */
+  /** Bytes of rows not yet written, nearly. */
   #weight = 0;
   #sinceFlush = 0;
   /** Of the flush under way. */
@@ -100,6 +102,7 @@ class FolderWriter implements RunWriter {
   #problem: string | undefined;
   #timer: Cancel | undefined;
   #closing: Promise<void> | undefined;
+  readonly #exited: Promise<void>;
   #isGone = false;
   readonly #waiters: (() => void)[] = [];
 
@@ -111,7 +114,12 @@ class FolderWriter implements RunWriter {
     this.#soft = options.pendingBytes ?? 48 * 2 ** 20;
     worker.on('message', (message: FromWorker) => this.#heard(message));
     worker.on('error', (error) => this.#gone(messageOf(error)));
-    worker.on('exit', () => this.#gone('it stopped'));
+    this.#exited = new Promise((resolve) => {
+      worker.on('exit', () => {
+        this.#gone('it stopped');
+        resolve();
+      });
+    });
     this.#arm();
   }
 
@@ -144,7 +152,7 @@ class FolderWriter implements RunWriter {
     this.#weight += weight;
     this.#sinceFlush += weight;
     this.#added++;
-    this.#batch ??= new BatchBuilder();
+    this.#batch ??= new BatchBuilder(this.#chunks);
     this.#batch.add(record);
     if (this.#batch.isFull) this.#send();
     if (this.#sinceFlush >= this.#soft / 4) this.#startFlush();
@@ -183,7 +191,7 @@ class FolderWriter implements RunWriter {
       this.#post({ kind: 'close', cursor: this.#snapshot() });
       await done;
     }
-    await this.#worker.terminate();
+    await this.#exited; // not `terminate`: stopping a thread inside DuckDB aborts the process
     const { pending } = this.counts;
     if (this.#problem !== undefined) {
       const lost = pending > 0 ? `${pending} of ${this.#added} records could not be written` : 'the run was not closed';
@@ -223,9 +231,11 @@ class FolderWriter implements RunWriter {
   }
 
   #send(): void {
-    const batch = this.#batch?.finish();
+    if (!this.#batch) return;
+    const batch = this.#batch.finish();
+    this.#chunks = this.#batch.chunks;
     this.#batch = undefined;
-    if (batch) this.#post({ kind: 'rows', batch }, buffersOf(batch));
+    this.#post({ kind: 'rows', batch }, buffersOf(batch));
   }
 
   #snapshot(): object {

@@ -6,7 +6,14 @@ import { oneLine } from '../base/errors.ts';
 import { NO_MEANING, type StreamEvent } from '../core/stream.ts';
 import type { Decoder, Dialect, DialectName } from './dialect.ts';
 import { DIALECTS } from './dialects/index.ts';
-import type { Frame, FrameSink, Framing, FramingName } from './framing/frame.ts';
+import {
+  type Frame,
+  type FrameSink,
+  type Framing,
+  type FramingName,
+  MAX_FRAME_BYTES,
+  tooLarge,
+} from './framing/frame.ts';
 import { JsonArrayFraming } from './framing/json-array.ts';
 import { isCutShort, JsonBodyFraming } from './framing/json-body.ts';
 import { NdjsonFraming } from './framing/ndjson.ts';
@@ -52,7 +59,12 @@ class BodyDecoder implements StreamDecoder {
   #emit: EmitEvent = () => {};
   /** An NDJSON line that would be a whole answer if nothing follows it. */
   #lone: { readonly frame: Frame; readonly json: Json } | undefined;
+  #wasLone = false;
   #lines = 0;
+  /** The lines of a body that began as lines and is one document; bounded. */
+  #pieces: string[] | undefined;
+  #size = 0;
+  #tooLarge = false;
 
   readonly #onFrame: FrameSink = (frame) => this.#frame(frame);
 
@@ -66,7 +78,7 @@ class BodyDecoder implements StreamDecoder {
     return this.#framing?.comments ?? 0;
   }
   get framing(): FramingName | undefined {
-    return this.#framing?.name;
+    return this.#pieces !== undefined || this.#wasLone ? 'json' : this.#framing?.name;
   }
 
   push(bytes: Uint8Array, emit: EmitEvent): void {
@@ -82,12 +94,14 @@ class BodyDecoder implements StreamDecoder {
     framing.end(this.#onFrame);
     const lone = this.#lone;
     this.#lone = undefined;
+    this.#wasLone = lone !== undefined;
     if (lone !== undefined) emit(this.#dialect.whole(lone.json), lone.frame);
+    if (this.#pieces !== undefined) this.#body(this.#document());
     if (framing instanceof SseFraming && framing.stray !== undefined) {
       emit(unreadable(`the body is not an event stream: it begins with '${oneLine(framing.stray, 80)}'`));
       return;
     }
-    const end = framing.name === 'json' || lone !== undefined ? undefined : this.#decoder.end();
+    const end = this.framing === 'json' ? undefined : this.#decoder.end();
     if (end !== undefined) emit(end);
   }
 
@@ -164,6 +178,10 @@ class BodyDecoder implements StreamDecoder {
    * wait for what follows the first line only where it could be one.
    */
   #line(frame: Frame): void {
+    if (this.#pieces !== undefined) {
+      this.#piece(frame);
+      return;
+    }
     const lone = this.#lone;
     if (lone !== undefined) {
       this.#lone = undefined;
@@ -178,10 +196,24 @@ class BodyDecoder implements StreamDecoder {
     if (isObject(json) && (frame.cut || (this.#declared === 'json' && json.done !== false))) {
       this.#lone = { frame, json };
     } else if (json === undefined && !frame.cut && isCutShort(frame.data)) {
-      this.#framing = new RestOfBody(this.#framing!, frame); // one document over several lines
+      this.#pieces = [];
+      this.#piece(frame);
     } else {
       this.#event(frame);
     }
+  }
+
+  #piece(frame: Frame): void {
+    this.#size += frame.data.length + 1;
+    if (this.#size > MAX_FRAME_BYTES || frame.malformed !== undefined) this.#tooLarge = true;
+    if (this.#tooLarge) this.#pieces = [];
+    else this.#pieces?.push(frame.data);
+  }
+
+  #document(): Frame {
+    const data = this.#pieces?.join('\n') ?? '';
+    if (this.#tooLarge) return tooLarge(MAX_FRAME_BYTES);
+    return isCutShort(data) ? { data, cut: true } : { data };
   }
 
   #body(frame: Frame): void {
@@ -221,29 +253,6 @@ class BodyDecoder implements StreamDecoder {
     this.#emit(unreadable(`the body is not JSON: it begins with '${oneLine(data, 80)}'`, true), frame);
   }
 }
-
-/** The body began as lines and is one document: what the line framing still delivers is put together again. */
-class RestOfBody implements Framing {
-  readonly name = 'json';
-  readonly comments = 0;
-  readonly #lines: Framing;
-  readonly #body = new JsonBodyFraming();
-  readonly #add: FrameSink = (frame) => this.#body.push(ENCODER.encode(`${frame.data}\n`));
-
-  constructor(lines: Framing, first: Frame) {
-    this.#lines = lines;
-    this.#add(first);
-  }
-  push(bytes: Uint8Array): void {
-    this.#lines.push(bytes, this.#add);
-  }
-  end(emit: FrameSink): void {
-    this.#lines.end(this.#add);
-    this.#body.end(emit);
-  }
-}
-
-const ENCODER = new TextEncoder();
 
 /** The first letters of the fields of an event stream, and of its comments. */
 const FIELD_STARTS: ReadonlySet<number> = new Set([...'deir:'].map((c) => c.charCodeAt(0)));

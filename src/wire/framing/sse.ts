@@ -113,7 +113,13 @@ export class SseFraming implements Framing {
       ) {
         const from = text.charCodeAt(pos + 5) === SPACE ? pos + 6 : pos + 5;
         const value = text.slice(from, end);
-        if (cr < 0 && this.#data === undefined && !this.#dropping && text.charCodeAt(next) === LF) {
+        if (
+          cr < 0 &&
+          this.#data === undefined &&
+          !this.#dropping &&
+          text.charCodeAt(next) === LF &&
+          value.length <= this.#limit
+        ) {
           this.#data = value; // the common case: one data line and its blank line
           this.#dispatch(emit, false);
           next++;

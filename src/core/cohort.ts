@@ -105,8 +105,9 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
   #excluded = 0;
   #columns = byColumn(() => new Column64());
   #censored = byColumn(() => 0);
-  #gaps = new LogSketch();
+  /** Gaps of token-exact streams, and of all others: each gap is put in one sketch, for that is what a fold costs most. */
   #itl = new LogSketch();
+  #coarse = new LogSketch();
   #missedSets = new Map<string, number>();
   #unmeasurable = new Map<LimitName, number>();
   #vacuous = new Map<LimitName, number>();
@@ -183,11 +184,8 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
       else if (never && !verdict.excluded) this.#censored[name]++;
     }
     if (record.streamed && record.timeline.length > 1) {
-      const exact = metrics.exactness !== 'no';
-      forEachGap(record, (gap) => {
-        this.#gaps.add(gap);
-        if (exact) this.#itl.add(gap);
-      });
+      const sketch = metrics.exactness === 'no' ? this.#coarse : this.#itl;
+      forEachGap(record, (gap) => sketch.add(gap));
     }
     if (completed) {
       const { usage, asked } = record;
@@ -214,8 +212,8 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
       this.#columns[name].append(other.#columns[name]);
       this.#censored[name] += other.#censored[name];
     }
-    this.#gaps.merge(other.#gaps);
     this.#itl.merge(other.#itl);
+    this.#coarse.merge(other.#coarse);
     mergeCounts(this.#missedSets, other.#missedSets);
     mergeCounts(this.#unmeasurable, other.#unmeasurable);
     mergeCounts(this.#vacuous, other.#vacuous);
@@ -237,6 +235,9 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
   }
 
   finish(): CohortFold {
+    const gaps = new LogSketch();
+    gaps.merge(this.#itl);
+    gaps.merge(this.#coarse);
     const arrivals = this.#arrivals.values();
     const latent = this.#latent.values();
     const operations = this.#operations.values();
@@ -253,7 +254,7 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
       latent: Float64Array.from(order, (i) => latent[i]!),
       columns: byColumn((name) => this.#columns[name].values().sort()),
       censored: { ...this.#censored },
-      gaps: this.#gaps,
+      gaps,
       itl: this.#itl,
       missedSets: this.#missedSets,
       unmeasurable: this.#unmeasurable,

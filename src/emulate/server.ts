@@ -8,6 +8,7 @@ import type { ServedModel } from './body.ts';
 import { serveCompletion } from './completions.ts';
 import type { MakeEngine } from './engines.ts';
 import { checkFaults, type FaultRate } from './faults.ts';
+import { frugalTimers } from './frugal-timers.ts';
 import { type EmulatorHost, nodeHost } from './host.ts';
 import { type Lateness, LatenessMeter } from './lateness.ts';
 import { VllmMetrics } from './metrics.ts';
@@ -75,7 +76,7 @@ const REQUEST_TIMEOUT_MS = 120_000;
 
 /** @throws InputError when the address cannot be listened on or the stamps file not written. */
 export async function serve(options: ServerOptions, host: EmulatorHost = nodeHost): Promise<Emulator> {
-  const clock = wallClock(host.timers);
+  const clock = wallClock(frugalTimers(host.timers));
   const metrics = new VllmMetrics(options.model.maxModelLen);
   const served = options.engine(clock, (tokens, steps) => metrics.iterationTokens.observe(tokens, steps));
   const service: Service = {

@@ -67,7 +67,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #outputReads = 0;
   #outputs = 0;
   #phase: 'connecting' | 'waiting' | 'receiving' = 'connecting';
-  #reused = false;
+  /** The connection was open before this request: reused, or opened beforehand. */
+  #wasIdle = false;
   #bytesBefore = 0;
   #over = false;
 
@@ -119,16 +120,17 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#controller = controller;
     this.#phase = 'waiting';
     const lane = this.#lane!;
-    this.#reused = lane.served > 0;
+    const reused = lane.served > 0;
+    this.#wasIdle = reused || lane.openedAt < (this.#dispatchedAt ?? 0);
     this.#bytesBefore = lane.socket?.bytesRead ?? 0;
     lane.served++;
     if (again) return;
     const { evidence } = this.#x;
-    if (this.#reused) evidence.onReusedConnection++;
+    if (reused) evidence.onReusedConnection++;
     else evidence.onFreshConnection++;
     const t = this.#now();
-    const connectedAt = this.#reused ? t : Math.min(t, Math.max(this.#dispatchedAt ?? t, lane.openedAt));
-    this.#observer.connected(connectedAt, { reused: this.#reused, http: '1.1' });
+    const connectedAt = reused ? t : Math.min(t, Math.max(this.#dispatchedAt ?? t, lane.openedAt));
+    this.#observer.connected(connectedAt, { reused, http: '1.1' });
     if (!this.#over) this.#observer.sent(t);
   }
 
@@ -192,7 +194,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (this.#over) return;
     const { host, secure, redact } = this.#x;
     const untouchedReuse =
-      this.#phase === 'waiting' && this.#reused && (this.#lane?.socket?.bytesRead ?? 0) === this.#bytesBefore;
+      this.#phase === 'waiting' && this.#wasIdle && (this.#lane?.socket?.bytesRead ?? 0) === this.#bytesBefore;
     this.#end(t, failureOf(error, { host, secure, phase: this.#phase, untouchedReuse }, redact));
   }
 

@@ -11,7 +11,7 @@ import { redactUrl } from './secrets.ts';
 
 export interface TlsOptions {
   /** A PEM file with the authorities to trust, instead of the built-in ones (as curl's `--cacert`). */
-  readonly caFile?: string;
+  readonly cacert?: string;
   /** Accept any certificate. */
   readonly insecure?: boolean;
 }
@@ -22,7 +22,7 @@ export type Dial = (done: (error: Error | null, socket: Socket | undefined) => v
 /** @throws InputError when the authorities' file cannot be read. */
 export function dialer(origin: URL, proxy: HttpProxy | undefined, tls: TlsOptions, timeout: Millis): Dial {
   const trust = {
-    ...(tls.caFile !== undefined && { ca: readAuthorities(tls.caFile) }),
+    ...(tls.cacert !== undefined && { ca: readAuthorities(tls.cacert) }),
     ...(tls.insecure && { rejectUnauthorized: false }),
   };
   const connect = buildConnector({ ...trust, timeout, port: 0 });

@@ -365,7 +365,7 @@ describe('a connection that fails', () => {
     const end = await ending(server.url);
     expect(end).toMatchObject({ kind: 'failed', reason: 'tls', detail: expect.stringMatching(/--cacert.*--insecure/) });
     expect(await ending(server.url, { insecure: true })).toEqual({ kind: 'closed' });
-    expect(await ending(server.url, { caFile: CERTIFICATE_FILE })).toEqual({ kind: 'closed' });
+    expect(await ending(server.url, { cacert: CERTIFICATE_FILE })).toEqual({ kind: 'closed' });
   });
 
   it('TLS where none is spoken, and none where it is', async () => {
@@ -377,8 +377,8 @@ describe('a connection that fails', () => {
   });
 
   it('refuses an authorities file that is none', () => {
-    expect(() => engineFor('https://127.0.0.1:1', { caFile: '/nowhere.pem' })).toThrow(/--cacert/);
-    expect(() => engineFor('https://127.0.0.1:1', { caFile: import.meta.filename })).toThrow(/no PEM certificate/);
+    expect(() => engineFor('https://127.0.0.1:1', { cacert: '/nowhere.pem' })).toThrow(/--cacert/);
+    expect(() => engineFor('https://127.0.0.1:1', { cacert: import.meta.filename })).toThrow(/no PEM certificate/);
   });
 
   it('a server that does not speak HTTP', async () => {
@@ -429,6 +429,14 @@ describe('a connection that fails', () => {
     }
   });
 
+  it('told to be stale also when it had only been opened beforehand', async () => {
+    const server = await servingRaw((socket) => void socket.once('data', () => socket.end()));
+    const engine = engineFor(server.url);
+    await engine.warm(1);
+    expect((await run(engine)).ending).toMatchObject({ reason: 'reset', stale: true });
+    expect((await run(engine)).ending).not.toHaveProperty('stale');
+  });
+
   it('not stale when the reused connection had begun to answer', async () => {
     const server = await servingRaw((socket) => {
       let requests = 0;
@@ -473,11 +481,19 @@ describe('through a proxy', () => {
     const seen: string[] = [];
     const server = await serving((req, res) => void answerChat(req, res), true);
     const proxy = kept(await serveProxy(seen));
-    const options = { ...through(proxy), caFile: CERTIFICATE_FILE };
+    const options = { ...through(proxy), cacert: CERTIFICATE_FILE };
     const engine = engineFor(`https://api.goodput.test:${server.port}`, options);
     expect((await run(engine)).ending).toEqual({ kind: 'closed' });
     expect(connection(await run(engine))?.reused).toBe(true);
     expect(seen).toEqual([`CONNECT api.goodput.test:${server.port}`]);
+  });
+
+  it('says when the certificate is for another name', async () => {
+    const server = await serving((req, res) => void answerChat(req, res), true);
+    const proxy = kept(await serveProxy([]));
+    const options = { ...through(proxy), cacert: CERTIFICATE_FILE };
+    const { ending } = await run(engineFor(`https://other.goodput.test:${server.port}`, options));
+    expect(ending).toMatchObject({ kind: 'failed', reason: 'tls', detail: expect.stringContaining('another name') });
   });
 
   it('goes straight to loopback', async () => {

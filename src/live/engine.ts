@@ -56,6 +56,7 @@ export function liveEngine(options: LiveOptions, clock: Clock): LiveEngine {
   // Through a plain proxy an http: target is asked for by its whole URL.
   const prefix = proxy !== undefined && target.origin.protocol === 'http:' ? target.origin.origin : '';
   const paths = { stream: prefix + target.path(model, true), whole: prefix + target.path(model, false) };
+  const idPrefix = options.idPrefix ?? 'op-';
   const decoderFor = (contentType: string) => streamDecoder(target.dialect, contentType);
   let closing: Promise<void> | undefined;
 
@@ -68,7 +69,7 @@ export function liveEngine(options: LiveOptions, clock: Clock): LiveEngine {
       const request = {
         method: 'POST' as const,
         path: spec.stream ? paths.stream : paths.whole,
-        headers,
+        headers: { ...headers, 'x-request-id': `${idPrefix}${spec.operation}-${spec.attempt}` },
         body: Buffer.from(JSON.stringify(body)),
       };
       const attempt = new Attempt(exchange, to, request, decoderFor);

@@ -9,7 +9,7 @@ export interface FailurePlace {
   readonly host: string;
   readonly secure: boolean;
   readonly phase: 'connecting' | 'waiting' | 'receiving';
-  /** A reused socket that carried no byte of this response. */
+  /** A connection open and idle before this request that carried no byte of its response. */
   readonly untouchedReuse: boolean;
 }
 
@@ -65,7 +65,8 @@ function explain(error: unknown, place: FailurePlace): [TransportFailure, string
     case 'EPIPE':
     case 'UND_ERR_SOCKET':
       if (place.phase === 'connecting') return ['connect', `${host} closed the connection while it was being opened`];
-      if (place.untouchedReuse) return ['reset', 'an idle connection was closed by the server just as it was reused'];
+      if (place.untouchedReuse)
+        return ['reset', 'an idle connection was closed by the server just as it was to be used'];
       if (place.phase === 'waiting') return ['reset', `${host} closed the connection before it answered`];
       return ['reset', 'the connection was reset in the middle of the response'];
   }

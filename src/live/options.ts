@@ -15,6 +15,11 @@ export interface LiveOptions extends TlsOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The API key, from `keyFromEnvironment`. Sent in the dialect's own header; shown and stored nowhere. */
   readonly key?: string;
+  /**
+   * Each request carries `x-request-id: <prefix><operation>-<attempt>`, by which a server's logs, spans and stamps can be
+   * joined to our records. Default `op-`.
+   */
+  readonly idPrefix?: string;
   /** For `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`. Without it no proxy is used. */
   readonly env?: Environment;
   /** How request bodies are made. */

@@ -151,7 +151,7 @@ describe('probe says in one line what to do about', () => {
   it('a key that is missing or wrong, without showing it', async () => {
     const refusal = { status: 401, body: { error: { message: 'no access for key-abcdef-123' } } };
     const server = await site({ 'GET /v1/models': refusal, 'POST /v1/chat/completions': refusal });
-    expect(await message(probe({ url: server.url }))).toMatch(/refuses us \(401.*environment variable/);
+    expect(await message(probe({ url: server.url }))).toMatch(/refuses us \(401.*environment variable.*--api-key-env/);
     const said = await message(probe({ url: server.url, key: 'key-abcdef-123' }));
     expect(said).toMatch(/refuses us \(401: no access for \*\*\*\); check that the key is right/);
     expect(said).not.toContain('abcdef');

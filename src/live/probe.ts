@@ -12,7 +12,7 @@ import { describeErrorBody, htmlTitle, isHtml } from './error-body.ts';
 import { failureOf } from './failure.ts';
 import { requestHeaders } from './headers.ts';
 import type { LiveOptions } from './options.ts';
-import type { Redactor } from './secrets.ts';
+import { type Redactor, redactUrl } from './secrets.ts';
 import { type ServerSign, SIGNS, softwareOf } from './software.ts';
 import { type Target, targetOf } from './target.ts';
 
@@ -46,7 +46,7 @@ export async function probe(options: LiveOptions, timeout: Millis = 5000): Promi
 
   const listed = await get(visit, modelsPath(first));
   let models = listed === undefined || listed.status > 299 ? [] : modelsIn(parse(listed.body));
-  let modelFrom = modelsPath(first);
+  let modelFrom = shownPath(modelsPath(first));
   let server = softwareOf(listed, models);
   let target = first;
   const sign = models.length === 0 || server === undefined ? await firstSign(visit) : undefined;
@@ -69,7 +69,7 @@ export async function probe(options: LiveOptions, timeout: Millis = 5000): Promi
   const model = chooseModel(options.model, models, visit.shown, modelFrom, notes);
   return {
     options: { ...options, dialect: target.dialect.name, model },
-    endpoint: redact(target.origin.origin + target.path(model, true)),
+    endpoint: redactUrl(target.origin.origin + target.path(model, true)),
     dialect: target.dialect.name,
     why: target.why,
     model,
@@ -172,7 +172,7 @@ function judgeEndpoint(
   if (status === 401 || status === 403 || status === 407) {
     const todo =
       options.key === undefined
-        ? 'put the API key into an environment variable and name that variable'
+        ? 'put the API key into an environment variable and name that variable with --api-key-env'
         : 'check that the key is right for this server, and may use this model';
     throw new InputError(`${shown}: the server refuses us (${status}${words}); ${todo}`);
   }
@@ -185,7 +185,7 @@ function judgeEndpoint(
   if (status === 404 && !/model/i.test(said)) {
     const hint =
       listed !== undefined && listed.status < 300
-        ? `the server answers ${modelsPath(target)}, so only the path is wrong`
+        ? `the server answers ${shownPath(modelsPath(target))}, so only the path is wrong`
         : 'check the path; OpenAI-like servers serve /v1/chat/completions';
     throw new InputError(
       `${shown}: nothing is served at ${path} (404${words}); ${hint}, or name another API with --dialect`,
@@ -236,6 +236,11 @@ function listing(names: readonly string[]): string {
 }
 
 /** `…/v1/models` beside the endpoint, by OpenAI, Anthropic and Gemini alike. */
+/** A path fit to be shown: a query may hold a key. */
+function shownPath(path: string): string {
+  return path.split('?', 1)[0] ?? '';
+}
+
 function modelsPath(target: Target): string {
   const [path = '', query] = target.path('', true).split('?', 2);
   const root = /^(.*?\/v\d\w*)(?:\/|$)/.exec(path)?.[1] ?? '/v1';

@@ -9,7 +9,7 @@ import { type EngineUnderTest, engineConformance } from './engine.ts';
 async function make(tls: boolean): Promise<EngineUnderTest> {
   const server = await serve((req, res) => void answerChat(req, res), tls);
   const clock = wallClock({ now: () => performance.now(), setTimeout, clearTimeout, setImmediate, clearImmediate });
-  const engine = liveEngine({ url: server.url, model: 'm', ...(tls && { caFile: CERTIFICATE_FILE }) }, clock);
+  const engine = liveEngine({ url: server.url, model: 'm', ...(tls && { cacert: CERTIFICATE_FILE }) }, clock);
   const spec = (operation: number, tokens: number): RequestSpec => ({
     operation,
     attempt: 0,

@@ -1,5 +1,6 @@
 /** What a load is put on: a live server, the embedded engine in a process of its own, or nothing at all (`null:`). */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { InputError, MeasurementError, oneLine } from '../base/errors.ts';
 import type { Clock } from '../core/clock.ts';
@@ -141,7 +142,8 @@ async function liveTarget(cli: Cli, url: string, flags: TargetFlags, clock: Cloc
     },
   };
   const found = await probe(asked);
-  const engine: LiveEngine = liveEngine(found.options, clock);
+  const idPrefix = `goodput-${randomUUID().slice(0, 8)}-`;
+  const engine: LiveEngine = liveEngine({ ...found.options, idPrefix }, clock);
   const server = found.server ? `, ${found.server.name} (${found.server.sign})` : '';
   return {
     engine,
@@ -158,6 +160,7 @@ async function liveTarget(cli: Cli, url: string, flags: TargetFlags, clock: Cloc
       model: oneLine(found.model, 200),
       dialect: found.dialect,
       why: found.why,
+      request_id_prefix: idPrefix,
       ...(found.server && { server: found.server }),
     },
     warm: async (connections) => (await engine.warm(connections)).problem,

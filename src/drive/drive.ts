@@ -138,7 +138,7 @@ class Driver implements Drive {
   #unsent = 0;
   #dropped = 0;
   #maxInFlight = 0;
-  #watching = false;
+  #cancelWatch: Cancel | undefined;
 
   constructor(workload: Workload, engine: Engine, clock: Clock, plan: DrivePlan, sink: Sink) {
     this.#workload = workload;
@@ -362,9 +362,8 @@ class Driver implements Drive {
   /** The window's end passes by time, also when nothing arrives then. */
   #watchWindow(): void {
     const window = this.#planner.window;
-    if (!window || window.operations || this.#watching) return;
-    this.#watching = true;
-    this.#clock.at(window.end, () => this.#checkEnd());
+    if (!window || window.operations || this.#cancelWatch) return;
+    this.#cancelWatch = this.#clock.at(window.end, () => this.#checkEnd());
   }
 
   #checkEnd(): void {
@@ -384,6 +383,7 @@ class Driver implements Drive {
   #finish(how: DriveResult['stopped']): void {
     if (this.#ended) return;
     this.#ended = how;
+    this.#cancelWatch?.(); // a planned look at the window's end would keep a process alive
     for (const cancel of this.#planned) cancel();
     this.#planned.clear();
     const now = this.#clock.now();

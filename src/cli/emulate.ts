@@ -49,7 +49,8 @@ export const emulate = command({
       );
     }
     await untilSignalled(emulator);
-    if (!flags.json) for (const line of farewell(emulator)) this.stderr.line(line);
+    if (flags.json) this.stdout.line(JSON.stringify(served(emulator)));
+    else for (const line of farewell(emulator)) this.stderr.line(line);
     const failure = emulator.stampsFailure();
     if (failure !== undefined) throw new InputError(`--stamps: some were lost: ${failure}`);
   },
@@ -175,6 +176,14 @@ function untilSignalled(emulator: Emulator): Promise<void> {
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
   });
+}
+
+function served(emulator: Emulator): object {
+  return {
+    requests: emulator.requests(),
+    faults: Object.fromEntries(emulator.faults()),
+    lateness_ms: emulator.lateness() ?? null,
+  };
 }
 
 function farewell(emulator: Emulator): string[] {

@@ -34,7 +34,8 @@ export class Outlet {
     if (this.#ended) return;
     const socket = this.#response.socket;
     if (!socket) {
-      this.#response.write(text, 'latin1'); // a pipelined request, whose turn on the socket has not come
+      // A pipelined request, whose turn on the socket has not come; or the client has just gone.
+      if (!this.#response.destroyed) this.#response.write(text, 'latin1');
       return;
     }
     socket.write(this.framed(text), 'latin1');
@@ -47,7 +48,7 @@ export class Outlet {
     const full = texts.filter((text) => text !== '');
     if (this.#ended || full.length === 0) return;
     if (socket) socket.write(full.map((text) => this.framed(text)).join(''), 'latin1');
-    else for (const text of full) this.#response.write(text, 'latin1');
+    else for (const text of full) this.write(text);
   }
 
   /** Ends the response cleanly, with `text` before the end. */

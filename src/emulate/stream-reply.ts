@@ -174,7 +174,8 @@ export class StreamReply implements Observer {
       this.#gate.push({ text: frame, choice, tokens: to - from, shown });
       return;
     }
-    if (to > from) this.#ledger.sent(now, choice, to - from, shown);
+    // Stamped again, just before the write: making the chunk, and those of other choices before it, took time.
+    if (to > from && this.#service.stamps) this.#ledger.sent(this.#service.clock.now(), choice, to - from, shown);
     if (greeting === '') this.#outlet.write(frame);
     else this.#outlet.writeTogether([greeting, frame]);
   }

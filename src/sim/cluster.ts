@@ -17,6 +17,8 @@ export interface Cluster {
   cancel(handle: number, t: Millis): Finished | undefined;
   /** When `advance` has something to do next, +∞ when idle. Runs of pure decode are one thing to do. */
   nextAt(): Millis;
+  /** Whether the request could ever be served: its length is allowed and its KV fits. */
+  fits(spec: RequestSpec): boolean;
   /** When the step in progress ends: what a caller that wants each token in time advances to. */
   nextStepAt(): Millis;
   /** Moves time to `to`; requests that completed by then are appended to `out` in the order they did. */
@@ -24,6 +26,15 @@ export interface Cluster {
   /** Every decoding request with the tokens it has by now. */
   forEachDecoding(visit: (handle: number, generated: number) => void): void;
   gauges(): Gauges;
+}
+
+/** A cluster that also takes requests whose prompt was computed elsewhere: the decode side of split pools. */
+export interface DecodeCluster extends Cluster {
+  /**
+   * As `offer`, for a request whose KV is here and which has its first token. Its tokens from the second on come from
+   * here; `Finished.generated` counts all of them, `tokenTimes` gives those from here.
+   */
+  offerReady(spec: RequestSpec, t: Millis): number;
 }
 
 /** Refusals of `offer`: the queue is full; or the request can never fit (KV pool, or the longest sequence allowed). */
@@ -72,10 +83,10 @@ export interface Stint {
 
 /** A request that is over, as the cluster saw it. Times are unrounded virtual milliseconds; NaN where it never got there. */
 export class Finished {
-  readonly handle: number;
+  handle: number;
   readonly spec: RequestSpec;
   readonly cancelled: boolean;
-  readonly arrived: Millis;
+  arrived: Millis;
   /** First scheduled: queueing ends. */
   scheduled: Millis = Number.NaN;
   firstToken: Millis = Number.NaN;
@@ -88,6 +99,8 @@ export class Finished {
   /** The stint of its last tokens, and, after preemption or a hand-off, those before it. */
   last: Stint | undefined = undefined;
   earlier: readonly Stint[] | undefined = undefined;
+  /** Tokens that came from elsewhere, before all stints. */
+  lead: readonly Millis[] | undefined = undefined;
 
   constructor(handle: number, spec: RequestSpec, cancelled: boolean, arrived: Millis, ended: Millis) {
     this.handle = handle;
@@ -104,6 +117,7 @@ export class Finished {
   tokenTimes(into = new Float64Array(this.generated)): Float64Array {
     const times = into.length >= this.generated ? into : new Float64Array(this.generated);
     let at = 0;
+    for (const t of this.lead ?? []) times[at++] = t;
     for (const s of this.earlier ?? []) {
       s.log.expand(s.segment, s.from, s.to, times, at);
       at += s.to - s.from + 1;

@@ -68,7 +68,7 @@ export function schedulerConformance(name: string, { make, fcfs }: ConformanceOp
           expect(g.generationTokens).toBe(list.reduce((sum, o) => sum + o.spec.outputTokens, 0));
           expect(g.promptTokens).toBe(list.reduce((sum, o) => sum + o.spec.inputTokens, 0));
         }),
-        { numRuns: 60, seed: 11 },
+        { numRuns: 25, seed: 11 },
       );
     });
 
@@ -84,7 +84,7 @@ export function schedulerConformance(name: string, { make, fcfs }: ConformanceOp
             for (let i = 1; i < times.length; i++) expect(times[i]!).toBeGreaterThan(times[i - 1]!);
           });
         }),
-        { numRuns: 40, seed: 12 },
+        { numRuns: 15, seed: 12 },
       );
     });
 
@@ -97,7 +97,7 @@ export function schedulerConformance(name: string, { make, fcfs }: ConformanceOp
           });
           expect(throughClock(make(), list, deadline === undefined ? undefined : deadline + 0.123)).toEqual(pulled);
         }),
-        { numRuns: 60, seed: 13 },
+        { numRuns: 25, seed: 13 },
       );
     });
 
@@ -122,7 +122,7 @@ export function schedulerConformance(name: string, { make, fcfs }: ConformanceOp
           const byOperation = (a: SimDone, b: SimDone): number => a.spec.operation - b.spec.operation;
           expect([...fine].sort(byOperation).map(plain)).toEqual([...coarse].sort((a, b) => a.operation - b.operation));
         }),
-        { numRuns: 30, seed: 14 },
+        { numRuns: 15, seed: 14 },
       );
     });
 
@@ -165,7 +165,7 @@ export function schedulerConformance(name: string, { make, fcfs }: ConformanceOp
           expect(ended.size).toBe(list.length);
           expect(cluster.gauges()).toMatchObject({ running: 0, waiting: 0, kvUsed: 0 });
         }),
-        { numRuns: 60, seed: 15 },
+        { numRuns: 25, seed: 15 },
       );
     });
 
@@ -180,7 +180,7 @@ export function schedulerConformance(name: string, { make, fcfs }: ConformanceOp
               last = (d.finished as Finished).scheduled;
             }
           }),
-          { numRuns: 40, seed: 16 },
+          { numRuns: 15, seed: 16 },
         );
       });
     }
@@ -227,6 +227,7 @@ function watched(cluster: Cluster): Cluster {
     offer: (s, t) => check(cluster.offer(s, t)),
     cancel: (h, t) => check(cluster.cancel(h, t)),
     nextAt: () => cluster.nextAt(),
+    fits: (s) => cluster.fits(s),
     nextStepAt: () => cluster.nextStepAt(),
     advance: (to, out) => check(cluster.advance(to, out)),
     forEachDecoding: (visit) => cluster.forEachDecoding(visit),

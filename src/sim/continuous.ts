@@ -9,7 +9,7 @@
 import type { Millis } from '../base/units.ts';
 import type { RequestSpec } from '../core/request.ts';
 import { type DecodePiece, emptyBatch, type StepModel } from '../model/step.ts';
-import { type Cluster, Finished, type Gauges, QUEUE_FULL, TOO_LONG } from './cluster.ts';
+import { type DecodeCluster, Finished, type Gauges, QUEUE_FULL, TOO_LONG } from './cluster.ts';
 import { KvPool } from './kv-pool.ts';
 import type { ReplicaLimits } from './limits.ts';
 import { StepHeap, WaitQueue } from './queues.ts';
@@ -19,7 +19,7 @@ import { TokenLog } from './token-log.ts';
 /** Told how many tokens went through the model in each of so many alike steps: vLLM's `iteration_tokens_total`. */
 export type StepObserver = (tokens: number, steps: number) => void;
 
-export class ContinuousReplica implements Cluster {
+export class ContinuousReplica implements DecodeCluster {
   readonly #model: StepModel;
   readonly #limits: ReplicaLimits;
   readonly #observe: StepObserver | undefined;
@@ -74,12 +74,28 @@ export class ContinuousReplica implements Cluster {
     this.#phase = new Int32Array(limits.blockTokens);
   }
 
-  offer(spec: RequestSpec, t: Millis): number {
-    this.#at(t);
+  fits(spec: RequestSpec): boolean {
     const length = Math.max(1, spec.inputTokens) + Math.max(1, spec.outputTokens);
-    if (length > this.#limits.maxLength || this.#blocksFor(length) > this.#limits.kvBlocks) return TOO_LONG;
+    return length <= this.#limits.maxLength && this.#blocksFor(length) <= this.#limits.kvBlocks;
+  }
+
+  offer(spec: RequestSpec, t: Millis): number {
+    return this.#take(spec, t, false);
+  }
+
+  offerReady(spec: RequestSpec, t: Millis): number {
+    return this.#take(spec, t, true);
+  }
+
+  #take(spec: RequestSpec, t: Millis, ready: boolean): number {
+    this.#at(t);
+    if (!this.fits(spec)) return TOO_LONG;
     if (this.#waitingCount >= this.#limits.maxQueue) return QUEUE_FULL;
     const slot = this.#slots.open(spec, t);
+    if (ready) {
+      this.#slots.ready[slot] = 1;
+      this.#slots.generated[slot] = 1;
+    }
     this.#waiting.push(slot);
     this.#waitingCount++;
     if (!this.#blocked && this.#decoding + this.#prefills.length < this.#limits.maxSeqs) this.#cut(t);
@@ -256,6 +272,14 @@ export class ContinuousReplica implements Cluster {
         this.#blocked = true;
         return;
       }
+      if (s.ready[slot] === 1) {
+        if (!this.#join(slot)) {
+          this.#blocked = true;
+          return;
+        }
+        budget--;
+        continue;
+      }
       const hits = this.#prefixHitsOf(slot);
       const cached = hits * this.#limits.prefixBlockTokens;
       const left = s.target[slot]! - cached;
@@ -281,6 +305,25 @@ export class ContinuousReplica implements Cluster {
     }
     // Cancelled ones behind the last live one.
     while (this.#waiting.size > 0 && s.state[this.#waiting.head] === GONE) s.close(this.#waiting.pop());
+  }
+
+  /** Lets the queue's head, whose KV came from elsewhere, decode from this step on. @returns false when it does not fit. */
+  #join(slot: number): boolean {
+    const s = this.#slots;
+    const prompt = s.target[slot]!;
+    const blocks = this.#blocksFor(prompt);
+    if (blocks + (prompt % this.#limits.blockTokens === 0 ? 1 : 0) > this.#freeForPrefill()) return false;
+    this.#waiting.pop();
+    this.#waitingCount--;
+    this.#kv.take(blocks);
+    s.ready[slot] = 0;
+    s.scheduled[slot] = this.#now;
+    s.firstToken[slot] = s.arrived[slot]!;
+    s.append(slot);
+    s.segment[slot] = this.#log.last + 1;
+    s.fromStep[slot] = this.#step + 1;
+    this.#startDecode(slot, prompt, 1);
+    return true;
   }
 
   #admit(slot: number, hashes: readonly number[], hits: number, cached: number): void {
@@ -482,17 +525,22 @@ export class ContinuousReplica implements Cluster {
         this.#leave(slot);
         continue;
       }
-      s.state[slot] = DECODE;
-      s.genBase[slot] = generated - this.#step;
-      s.kvBase[slot] = prompt - this.#step;
-      s.finishStep[slot] = this.#step + s.output[slot]! - generated;
-      this.#finishing.push(s.finishStep[slot]!, slot);
-      this.#decoding++;
-      this.#kvSum += prompt;
-      this.#phase[this.#residue(slot)]!++;
+      this.#startDecode(slot, prompt, generated);
     }
     this.#chunkSlots.length = 0;
     this.#chunkTokens.length = 0;
+  }
+
+  #startDecode(slot: number, kv: number, generated: number): void {
+    const s = this.#slots;
+    s.state[slot] = DECODE;
+    s.genBase[slot] = generated - this.#step;
+    s.kvBase[slot] = kv - this.#step;
+    s.finishStep[slot] = this.#step + s.output[slot]! - generated;
+    this.#finishing.push(s.finishStep[slot]!, slot);
+    this.#decoding++;
+    this.#kvSum += kv;
+    this.#phase[this.#residue(slot)]!++;
   }
 
   /** The prompt's whole prefix blocks become cached, as far as nobody else's already are. */
@@ -574,7 +622,7 @@ export class ContinuousReplica implements Cluster {
 
   #closeStint(slot: number, to: number): void {
     const s = this.#slots;
-    if (s.segment[slot] === Number.POSITIVE_INFINITY) return;
+    if (s.segment[slot] === Number.POSITIVE_INFINITY || s.fromStep[slot]! > to) return;
     (s.stints[slot] ??= []).push({ log: this.#log, segment: s.segment[slot]!, from: s.fromStep[slot]!, to });
     s.segment[slot] = Number.POSITIVE_INFINITY;
   }
@@ -590,8 +638,9 @@ export class ContinuousReplica implements Cluster {
     f.generated = s.state[slot] === DECODE ? s.genBase[slot]! + step : s.generated[slot]!;
     const segment = s.segment[slot]!;
     f.earlier = s.stints[slot];
-    if (segment < Number.POSITIVE_INFINITY) f.last = { log: this.#log, segment, from: s.fromStep[slot]!, to: step };
-    if (f.generated > 0) f.lastToken = cancelled ? f.tokenTimes()[f.generated - 1]! : t;
+    if (segment < Number.POSITIVE_INFINITY && s.fromStep[slot]! <= step)
+      f.last = { log: this.#log, segment, from: s.fromStep[slot]!, to: step };
+    if (f.generated > 0) f.lastToken = cancelled ? lastTimeOf(f) : t;
     return f;
   }
 
@@ -607,4 +656,13 @@ export class ContinuousReplica implements Cluster {
     this.#log.trim(oldest);
     this.#trimAt = Math.max(1024, 2 * this.#log.size);
   }
+}
+
+/** When a cancelled request's last token came: of a handed-over one without any here, when it came here. */
+function lastTimeOf(f: Finished): Millis {
+  const stint = f.last ?? f.earlier?.at(-1);
+  if (!stint) return f.firstToken;
+  const one = new Float64Array(stint.to - stint.from + 1);
+  stint.log.expand(stint.segment, stint.from, stint.to, one, 0);
+  return one[one.length - 1]!;
 }

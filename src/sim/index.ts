@@ -1,9 +1,13 @@
 /** Iteration-level simulation of a serving system, and its two doors. Pure; runs in a browser. */
 export * from './cluster.ts';
 export * from './continuous.ts';
+export * from './disaggregated.ts';
 export * from './limits.ts';
+export * from './link.ts';
 export * from './paced.ts';
 export * from './record-of.ts';
+export * from './router.ts';
 export * from './scripted.ts';
 export * from './sim-engine.ts';
 export * from './simulate.ts';
+export * from './static.ts';

@@ -26,6 +26,8 @@ export class Slots {
   state = new Uint8Array(0);
   /** Cancelled while running: leaves at the end of the step. */
   aborted = new Uint8Array(0);
+  /** Its prompt was computed elsewhere: it joins the decodes at once. */
+  ready = new Uint8Array(0);
   arrived = new Float64Array(0);
   scheduled = new Float64Array(0);
   firstToken = new Float64Array(0);
@@ -66,6 +68,7 @@ export class Slots {
     this.use[slot]!++;
     this.state[slot] = WAITING;
     this.aborted[slot] = 0;
+    this.ready[slot] = 0;
     this.arrived[slot] = t;
     this.scheduled[slot] = Number.NaN;
     this.firstToken[slot] = Number.NaN;
@@ -137,6 +140,7 @@ export class Slots {
     this.use = f64(this.use);
     this.state = u8(this.state);
     this.aborted = u8(this.aborted);
+    this.ready = u8(this.ready);
     this.arrived = f64(this.arrived);
     this.scheduled = f64(this.scheduled);
     this.firstToken = f64(this.firstToken);

@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import { type Cluster, type Finished, NO_GAUGES } from './cluster.ts';
+import { schedulerConformance } from './conformance.ts';
+import { ContinuousReplica } from './continuous.ts';
+import { DisaggregatedCluster } from './disaggregated.ts';
+import { limitsOf } from './limits.ts';
+import { SharedLink } from './link.ts';
+import { ROUTER_POLICIES, RoutedCluster, RoutedDecodeCluster } from './router.ts';
+import { simulate } from './simulate.ts';
+import { StaticReplica } from './static.ts';
+import { linearModel, listed, poisson, spec } from './testing.ts';
+
+const step = linearModel({ base: 4, perSequence: 0.25, perPrefillToken: 0.05, perKv: 0.001 });
+const tight = limitsOf({ kvBlocks: 24, maxSeqs: 8, maxBatchedTokens: 64 });
+const replica = (): ContinuousReplica => new ContinuousReplica(step, tight);
+
+for (const policy of ROUTER_POLICIES) {
+  schedulerConformance(`three replicas, ${policy}`, {
+    make: () => new RoutedCluster([replica(), replica(), replica()], policy),
+    fcfs: false,
+  });
+}
+schedulerConformance('static batching', { make: () => new StaticReplica(step, tight), fcfs: true });
+const transfer = { bytesPerToken: 1000, bandwidth: 2e6, latency: 1 };
+schedulerConformance('disaggregated, one and one', {
+  make: () => new DisaggregatedCluster(replica(), replica(), transfer),
+  fcfs: true,
+});
+schedulerConformance('disaggregated, two and two', {
+  make: () =>
+    new DisaggregatedCluster(
+      new RoutedCluster([replica(), replica()], 'least-loaded'),
+      new RoutedDecodeCluster([replica(), replica()], 'least-loaded'),
+      transfer,
+    ),
+  fcfs: false,
+});
+
+function all(cluster: Cluster, offers: Parameters<typeof listed>[0]): Finished[] {
+  const done: Finished[] = [];
+  simulate(listed(offers), cluster, (d) => void done.push(d.finished as Finished));
+  return done.sort((a, b) => a.spec.operation - b.spec.operation);
+}
+const roomy = limitsOf({ kvBlocks: 10_000, maxSeqs: 64, maxBatchedTokens: 4096 });
+const mean = (xs: readonly number[]): number => xs.reduce((a, b) => a + b, 0) / xs.length;
+
+describe('RoutedCluster', () => {
+  it('is one replica when it has one', () => {
+    const offers = poisson(100, 50, 4, (i, u) => spec(i, 1 + Math.floor(u() * 100), 1 + Math.floor(u() * 50)));
+    const plain = (f: Finished): unknown => [f.scheduled, f.firstToken, f.ended];
+    expect(all(new RoutedCluster([replica()], 'round-robin'), offers).map(plain)).toEqual(
+      all(replica(), offers).map(plain),
+    );
+  });
+
+  it('keeps requests of one prefix together under prefix-affinity, and so finds more in the caches', () => {
+    const offers = poisson(200, 20, 6, (i, u) => {
+      const group = Math.floor(u() * 7);
+      return spec(i, 200, 5, { prefixBlocks: Array.from({ length: 12 }, (_, k) => group * 100 + k) });
+    });
+    const hits = (policy: (typeof ROUTER_POLICIES)[number]): number => {
+      const cluster = new RoutedCluster(
+        [0, 1, 2, 3].map(() => new ContinuousReplica(step, roomy)),
+        policy,
+      );
+      all(cluster, offers);
+      return cluster.gauges().prefixHits;
+    };
+    expect(hits('prefix-affinity')).toBe((200 - 7) * 192);
+    expect(hits('round-robin')).toBeLessThan((200 - 7) * 192);
+  });
+
+  it('beats turns by load when lengths differ', () => {
+    const offers = poisson(2000, 60, 8, (i, u) => spec(i, 1, u() < 0.1 ? 300 : 5));
+    const one = limitsOf({ kvBlocks: 10_000, maxSeqs: 1, maxBatchedTokens: 64 });
+    const wait = (policy: (typeof ROUTER_POLICIES)[number]): number =>
+      mean(
+        all(
+          new RoutedCluster(
+            [0, 1, 2, 3].map(() => new ContinuousReplica(linearModel({ base: 1 }), one)),
+            policy,
+          ),
+          offers,
+        ).map((f) => f.scheduled - f.arrived),
+      );
+    expect(wait('least-loaded')).toBeLessThan(0.8 * wait('round-robin'));
+  });
+});
+
+describe('StaticReplica', () => {
+  it('starts the next batch when the longest of the last is through', () => {
+    const done = all(
+      new StaticReplica(linearModel({ base: 10 }), limitsOf({ kvBlocks: 100, maxSeqs: 2, maxBatchedTokens: 64 })),
+      [
+        { at: 0, spec: spec(0, 5, 3) },
+        { at: 0, spec: spec(1, 5, 10) },
+        { at: 1, spec: spec(2, 5, 1) },
+      ],
+    );
+    expect(done.map((f) => [f.scheduled, f.firstToken, f.ended])).toEqual([
+      [0, 10, 30],
+      [0, 10, 100],
+      [100, 110, 110],
+    ]);
+  });
+});
+
+describe('SharedLink', () => {
+  it('shares its bandwidth evenly', () => {
+    const link = new SharedLink(1000); // a byte a millisecond
+    const ended: [number, number][] = [];
+    const note = (id: number, t: number): void => void ended.push([id, t]);
+    link.begin(1, 100, 0);
+    link.begin(2, 100, 50); // 1 has 50 left; both go at half speed
+    link.begin(3, 10, 60); // three at a third each
+    for (let t = link.nextAt(); t < Number.POSITIVE_INFINITY; t = link.nextAt()) link.advance(t, note);
+    // At 60: 1 has 45 left, 2 has 95, 3 has 10. 3 ends at 90; then halves: 1 has 35 left, ends at 160; 2 has 50: at 210.
+    expect(ended.map(([id]) => id)).toEqual([3, 1, 2]);
+    expect(ended.map(([, t]) => Math.round(t))).toEqual([90, 160, 210]);
+  });
+  it('gives the share of a dropped transfer to the rest', () => {
+    const link = new SharedLink(1000);
+    link.begin(1, 100, 0);
+    link.begin(2, 100, 0);
+    link.drop(2, 100); // both have 50 left
+    expect(link.nextAt()).toBe(150);
+  });
+});
+
+describe('DisaggregatedCluster', () => {
+  it('hands the KV over, by hand', () => {
+    const cluster = new DisaggregatedCluster(
+      new ContinuousReplica(linearModel({ base: 10 }), roomy),
+      new ContinuousReplica(linearModel({ base: 2 }), roomy),
+      { bytesPerToken: 100, bandwidth: 1e6, latency: 5 },
+    );
+    const [f] = all(cluster, [{ at: 3, spec: spec(0, 50, 4) }]);
+    // Prefill 3–13; 5,000 bytes at 1,000 a millisecond and 5 ms: 23; three decode steps of 2 ms.
+    expect([f!.scheduled, f!.firstToken, f!.ended]).toEqual([3, 13, 29]);
+    expect(cluster.gauges()).toMatchObject({
+      ...NO_GAUGES,
+      kvBlocks: 20_000,
+      promptTokens: 50,
+      generationTokens: 4,
+      steps: 4,
+      prefixQueries: 50,
+    });
+  });
+
+  it('spares decodes the prefills of others', () => {
+    const offers = poisson(400, 12, 3, (i) => spec(i, 2000, 60));
+    const heavy = linearModel({ base: 5, perPrefillToken: 0.02 });
+    const worst = (cluster: Cluster): number =>
+      Math.max(...all(cluster, offers).map((f) => (f.lastToken - f.firstToken) / 59));
+    const together = worst(
+      new RoutedCluster([new ContinuousReplica(heavy, roomy), new ContinuousReplica(heavy, roomy)], 'least-loaded'),
+    );
+    const apart = worst(
+      new DisaggregatedCluster(new ContinuousReplica(heavy, roomy), new ContinuousReplica(heavy, roomy), {
+        bytesPerToken: 131_072,
+        bandwidth: 50e9,
+        latency: 0.1,
+      }),
+    );
+    expect(apart).toBeLessThan(0.75 * together);
+  });
+});

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { InputError } from '../base/errors.ts';
@@ -132,4 +133,21 @@ test('the JSON Schema describes the file as it is written, not as it is read', (
     'valid',
     'cases',
   ]);
+});
+
+describe('docs/contract.md', () => {
+  const page = readFileSync(new URL('../../docs/contract.md', import.meta.url), 'utf8');
+  test('its example is a contract, and is the chat preset', () => {
+    const example = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+    expect(parseContract(example, 'docs/contract.md')).toEqual(PRESETS.chat.contract);
+  });
+  test('names every key of the schema and every preset', () => {
+    const keys = (schema: unknown): string[] =>
+      Object.entries((schema as { properties?: Record<string, unknown> }).properties ?? {}).flatMap(([key, inner]) => [
+        key,
+        ...keys(inner),
+      ]);
+    for (const key of keys(contractJsonSchema())) expect(page).toMatch(new RegExp(`\\b${key}\\b`));
+    for (const name of PRESET_NAMES) expect(page).toContain(`\`${name}\``);
+  });
 });

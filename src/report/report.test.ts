@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import {
   type ClientHealth,
@@ -410,4 +411,14 @@ test('a contract in sentences names every edge, for every preset', () => {
   expect(explainContract(CONTRACT).promise[0]).toBe(
     'At least 90 % of all offered operations are good: each meets all of these at once.',
   );
+});
+
+test('docs/reading-a-report.md explains every mark and every key of the JSON', () => {
+  const page = readFileSync(new URL('../../docs/reading-a-report.md', import.meta.url), 'utf8');
+  const source = readFileSync(new URL('./report.ts', import.meta.url), 'utf8');
+  const marks = [...(source.split('export type Mark =')[1] ?? '').matchAll(/\| '([a-z-]+)'/g)].map((m) => m[1]);
+  expect(marks.length).toBeGreaterThan(20);
+  const { schema: _, goodput_rps_per_gpu: __, ...rest } = reportOf(worked);
+  for (const word of [...marks, ...Object.keys(rest), ...Object.keys(rest.metrics)])
+    expect(page).toContain(`\`${word}\``);
 });

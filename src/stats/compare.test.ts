@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { keyed } from '../base/random.ts';
 import {
+  effectOfPairedRuns,
   effectOfRuns,
   holm,
   pairedDifference,
@@ -93,6 +94,9 @@ describe('differences of two samples', () => {
       return high - low;
     };
     expect(width(100)).toBeGreaterThan(3 * width(1));
+    expect(unpairedDifference(flat, slow, { seed: 1, resamples: 300 }).high).toBeGreaterThan(
+      2 * unpairedDifference(flat, slow, { seed: 1, resamples: 300, block: 1 }).high,
+    ); // by default too
   });
 
   test('refuses what cannot be compared', () => {
@@ -122,6 +126,18 @@ describe('effect of runs', () => {
     expect(got.low).toBeCloseTo(0.9179236591, 8);
     expect(got.high).toBeCloseTo(3.7654096743, 8);
     expect(got.conclusive).toBe(true);
+  });
+
+  test('pairs find what their common seed would hide: differences 1, 1.2, 0.8 give 1 ± 4.3027 · 0.2/√3', () => {
+    const got = effectOfPairedRuns([10, 50, 90], [11, 51.2, 90.8]);
+    expect(got.value).toBeCloseTo(1, 9);
+    expect(got.high - got.value).toBeCloseTo((4.30265273 * 0.2) / Math.sqrt(3), 7);
+    expect(got).toMatchObject({ conclusive: true, runsA: 3, runsB: 3 });
+    expect(got.low).toBeGreaterThan(0);
+    expect(effectOfRuns([10, 50, 90], [11, 51.2, 90.8]).low).toBeLessThan(0);
+    expect(() => effectOfPairedRuns([1, 2], [1, 2, 3])).toThrow(/no pairs/);
+    expect(() => effectOfPairedRuns([1], [2])).toThrow(/1 pair/);
+    expect(() => effectOfPairedRuns([1, INF], [2, 3])).toThrow(/no finite figure/);
   });
 
   test('two runs a side conclude nothing, nor do runs without spread; one run is refused', () => {

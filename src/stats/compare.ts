@@ -4,6 +4,7 @@
  */
 import { InputError } from '../base/errors.ts';
 import { keyed } from '../base/random.ts';
+import { autocorrelationTime, uniformRanks } from './autocorrelation.ts';
 import { wilson } from './binomial.ts';
 import { studentCdf, studentQuantile } from './normal.ts';
 import { quantile } from './quantile.ts';
@@ -53,8 +54,9 @@ export interface BootstrapOptions {
   /** Default 2,000. */
   readonly resamples?: number;
   /**
-   * Consecutive values drawn together (moving blocks, Künsch 1989), since neighbours share a queue. Default ∛n rounded up; a
-   * few correlation times is better where these are known. 1 takes the values for independent.
+   * Consecutive values drawn together (circular blocks: Künsch 1989, Politis & Romano 1992), since neighbours share a queue.
+   * Default three autocorrelation times of the values' ranks (of their differences', paired), at least ∛n and at most a tenth
+   * of n. 1 takes the values for independent.
    */
   readonly block?: number;
   readonly statistic?: Statistic;
@@ -80,12 +82,20 @@ function bootstrap(a: ArrayLike<number>, b: ArrayLike<number>, paired: boolean, 
   if (a.length < 2 || b.length < 2) throw new InputError('compare: a side has fewer than 2 operations; measure longer');
   const uniform = keyed(seed, 'bootstrap-difference');
   const [scratchA, scratchB] = [new Float64Array(a.length), new Float64Array(b.length)];
-  const blockOf = (n: number): number => Math.min(n, Math.max(1, Math.floor(options.block ?? Math.ceil(Math.cbrt(n)))));
+  const [blockA, blockB] = paired
+    ? [
+        blockOf(
+          Float64Array.from(a, (x, i) => minus(b[i]!, x)),
+          options.block,
+        ),
+        0,
+      ]
+    : [blockOf(a, options.block), blockOf(b, options.block)];
   const fill = (): void => {
-    if (paired) resample([a, b], [scratchA, scratchB], blockOf(a.length), uniform);
+    if (paired) resample([a, b], [scratchA, scratchB], blockA, uniform);
     else {
-      resample([a], [scratchA], blockOf(a.length), uniform);
-      resample([b], [scratchB], blockOf(b.length), uniform);
+      resample([a], [scratchA], blockA, uniform);
+      resample([b], [scratchB], blockB, uniform);
     }
   };
   const differences = Float64Array.from({ length: resamples }, () => {
@@ -100,6 +110,13 @@ function bootstrap(a: ArrayLike<number>, b: ArrayLike<number>, paired: boolean, 
     level,
     method: paired ? 'paired block bootstrap' : 'block bootstrap',
   };
+}
+
+function blockOf(values: ArrayLike<number>, asked: number | undefined): number {
+  const n = values.length;
+  if (asked !== undefined) return Math.min(n, Math.max(1, Math.floor(asked)));
+  const time = autocorrelationTime(uniformRanks(values)) ?? 1;
+  return Math.min(n, Math.ceil(Math.max(Math.cbrt(n), Math.min(3 * time, n / 10))));
 }
 
 /** Fills each scratch with the same circular blocks of its source. */
@@ -163,6 +180,34 @@ export function effectOfRuns(a: readonly number[], b: readonly number[], level =
     runsB: b.length,
     conclusive: error > 0 && Math.min(a.length, b.length) >= FEWEST_RUNS,
     method: 'Welch t over runs',
+  };
+}
+
+/**
+ * The same of runs made in pairs, A and B with one seed each (the same arrivals and requests): t over the differences, so
+ * that what a pair shares cancels. Finds small effects that `effectOfRuns` cannot. @throws InputError as there, and for
+ * unequal numbers.
+ */
+export function effectOfPairedRuns(a: readonly number[], b: readonly number[], level = 0.95): RunsEffect {
+  if (a.length !== b.length)
+    throw new InputError(`compare: ${a.length} and ${b.length} runs are no pairs; use the same seeds on both sides`);
+  if (a.length < 2)
+    throw new InputError(`compare: ${a.length} pair of runs has no spread; a verdict needs ${FEWEST_RUNS}`);
+  if (![...a, ...b].every(Number.isFinite))
+    throw new InputError('compare: a run has no finite figure; compare attainment instead');
+  const { mean, variance } = moments(a.map((x, i) => b[i]! - x));
+  const error = Math.sqrt(variance / a.length);
+  const half = error > 0 ? studentQuantile((1 + level) / 2, a.length - 1) * error : 0;
+  return {
+    value: mean,
+    low: mean - half,
+    high: mean + half,
+    level,
+    p: error > 0 ? 2 * studentCdf(-Math.abs(mean) / error, a.length - 1) : mean === 0 ? 1 : 0,
+    runsA: a.length,
+    runsB: b.length,
+    conclusive: error > 0 && a.length >= FEWEST_RUNS,
+    method: 'paired t over runs',
   };
 }
 

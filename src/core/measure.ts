@@ -107,7 +107,9 @@ export function measure(record: RequestRecord, options: MeasureOptions = FROM_SC
   if (!schedule) absent.smoothness = 'no-limit';
   else {
     const shares = choices.map((choice) =>
-      smoothness(record, start, schedule, choices.length > 1 ? choice : undefined),
+      choices.length > 1
+        ? smoothness(record, start, schedule, choice)
+        : smoothness(record, start, schedule, undefined, tokens),
     );
     if (shares.every((s) => s !== undefined)) m.smoothness = Math.min(...(shares as number[]));
     else absent.smoothness = 'unknown-tokens';
@@ -128,7 +130,7 @@ function measureChoice(record: RequestRecord, tokens: StreamedTokens, choice: nu
     if (choice !== undefined && timeline.choice[i] !== choice) continue;
     const at = timeline.at[i]!;
     chunks++;
-    if (previous !== undefined) maxGap = Math.max(maxGap, between(previous, at));
+    if (previous !== undefined && at - previous > maxGap) maxGap = at - previous;
     previous = at;
     if (tokens.span === 'answer' && !isAnswer(OUTPUT_KINDS[timeline.kind[i]!]!)) continue;
     if (spanFirst === undefined) {
@@ -143,7 +145,7 @@ function measureChoice(record: RequestRecord, tokens: StreamedTokens, choice: nu
     if (firstTokens >= 0) m.firstChunkShare = firstTokens / n;
     else if (chunks === 1) m.firstChunkShare = 1;
   }
-  if (maxGap >= 0) m.gap = maxGap;
+  if (maxGap >= 0) m.gap = between(0, maxGap);
   else m.absent.gap = n === 1 ? 'one-token' : 'one-chunk';
 
   if (n === undefined || spanFirst === undefined || spanLast === undefined) m.absent.tpot = 'unknown-tokens';
@@ -215,9 +217,9 @@ export function smoothness(
   start: Millis,
   schedule: SmoothnessSchedule,
   choice?: number,
+  tokens: StreamedTokens = streamedTokens(record, choice),
 ): Share | undefined {
   const { timeline } = record;
-  const tokens = streamedTokens(record, choice);
   const inferred = tokens.exactness === 'inferred';
   let deadline = between(0, start + schedule.ttft);
   let met = 0;
@@ -245,7 +247,8 @@ export function forEachGap(record: RequestRecord, each: (gap: Millis) => void): 
   const { timeline } = record;
   const choices = choicesOf(record);
   if (choices.length === 1) {
-    for (let i = 1; i < timeline.length; i++) each(between(timeline.at[i - 1]!, timeline.at[i]!));
+    const { at, length } = timeline;
+    for (let i = 1; i < length; i++) each(between(at[i - 1]!, at[i]!));
     return;
   }
   const previous = new Map<number, Millis>();

@@ -39,7 +39,7 @@ export async function runInspect(this: Cli, flags: Flags, capture: string): Prom
     ...(dialect !== undefined && { dialect }),
     ...(flags.contentType !== undefined && { contentType: flags.contentType }),
   });
-  if (flags.json) this.stdout.line(JSON.stringify(inspection, null, 2));
+  if (flags.json) this.stdout.line(terminalSafe(JSON.stringify(inspection, null, 2)));
   else this.stdout.write(inspectionText(inspection));
 }
 
@@ -78,4 +78,12 @@ function reasonOf(error: unknown): string | undefined {
     default:
       return undefined;
   }
+}
+
+/** JSON leaves some characters that terminals act on as they are; written as escapes they are the same text. */
+function terminalSafe(json: string): string {
+  return json.replace(
+    /[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

@@ -6,6 +6,7 @@ import { oneLine } from '../base/errors.ts';
 import { NO_MEANING, type StreamEvent } from '../core/stream.ts';
 import type { Decoder, Dialect, DialectName } from './dialect.ts';
 import { DIALECTS } from './dialects/index.ts';
+import { describe } from './errors.ts';
 import {
   type Frame,
   type FrameSink,
@@ -158,13 +159,22 @@ class BodyDecoder implements StreamDecoder {
       this.#notJson(frame);
       return;
     }
-    if (isObject(json)) this.#emit(this.#decoder.event(json, frame.event), frame);
+    if (isObject(json)) this.#emit(this.#meaning(json, frame.event), frame);
     else if (json === '[DONE]') this.#emit(NO_MEANING, frame);
     else this.#emit(unreadable(`an event is not a JSON object: '${oneLine(data, 80)}'`), frame);
   }
 
+  #meaning(json: Json, name: string | undefined): StreamEvent {
+    const event = this.#decoder.event(json, name);
+    return name === 'error' && event.error === undefined ? { ...event, error: describe(json) } : event;
+  }
+
   #notJson(frame: Frame): void {
     const data = frame.data.trim();
+    if (frame.event === 'error' && data !== '') {
+      this.#emit({ outputs: [], error: { message: oneLine(data) } }, frame);
+      return;
+    }
     if (data === '' || data === '[DONE]' || (frame.event !== undefined && IDLE.test(frame.event))) {
       this.#emit(NO_MEANING, frame);
     } else if (!frame.cut) {

@@ -30,8 +30,16 @@ export class Gather {
     this.#field = undefined;
   }
 
-  /** @param text visible text, empty where there is none. @param field where unclassified output stood. */
+  /**
+   * @param text visible text, empty where there is none. Of an unknown field it counts only where nothing is known: it
+   * may repeat what is. @param field where unclassified output stood.
+   */
   add(kind: OutputKind, text: string, field?: string): void {
+    const before = this.#kind;
+    if (before !== undefined && before !== kind && (kind === 'unclassified' || before === 'unclassified')) {
+      if (kind === 'unclassified') return;
+      this.clear();
+    }
     if (this.#kind === undefined || RANK[kind] < RANK[this.#kind]) {
       this.#kind = kind;
       this.#field = field;

@@ -1,4 +1,5 @@
 /** Bodies written down for tests. */
+import type { DialectName } from './dialect.ts';
 import { type Inspection, type InspectOptions, inspectCapture } from './inspect/inspect.ts';
 
 const encoder = new TextEncoder();
@@ -36,3 +37,16 @@ export function chunk(delta: object, more: object = {}, choice: object = {}): ob
 
 export const finish = (reason: string, choice: object = {}): object =>
   chunk({}, {}, { finish_reason: reason, ...choice });
+
+/** Inspects an event stream of a dialect, which it must also show by itself. */
+export function inspectStream(dialect: DialectName, ...events: readonly unknown[]): Inspection {
+  const text = sse(...events);
+  const shown = inspectText(text).dialect;
+  if (shown !== dialect) throw new Error(`the stream is ${dialect} but shows ${shown}`);
+  return inspectText(text, { dialect });
+}
+
+/** Index, kind and text of each output event. */
+export function outputsOf(x: Inspection): [number, string, string | undefined][] {
+  return x.eventList.filter((e) => e.output).map((e) => [e.index, e.kinds.join(), e.text]);
+}

@@ -23,7 +23,8 @@ export function explain(event: StreamEvent, frame: Frame | undefined): string {
   if (event.impliedEnd) said.push('clean end, in a dialect that marks none');
   if (event.outputs.length === 0 && !event.error && frame !== undefined) {
     const why = silence(frame);
-    if (why !== undefined && !(said.length > 0 && why === 'nothing to show')) said.unshift(why);
+    if (why !== undefined && said.length === 0) said.push(why);
+    else if (why !== undefined && why !== NOTHING) said.unshift(why.replace(/: framing, not output$/, ''));
   }
   return said.join('; ');
 }
@@ -56,6 +57,8 @@ function explainUsage(usage: Usage): string {
   return `usage: ${parts.join(', ') || 'no counts'}`;
 }
 
+const NOTHING = 'nothing to show';
+
 /** What an event without output is. */
 function silence(frame: Frame): string | undefined {
   const data = frame.data.trim();
@@ -74,7 +77,7 @@ function silence(frame: Frame): string | undefined {
   if (objectOf(json.token)?.special === true)
     return `special token ${JSON.stringify(oneLine(String(objectOf(json.token)?.text), 30))}, not output`;
   if (type !== undefined) return type === 'ping' ? 'ping' : `${oneLine(type, 60)}: framing, not output`;
-  return 'nothing to show';
+  return NOTHING;
 }
 
 function silentChoices(json: Json): string {

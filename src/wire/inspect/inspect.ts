@@ -1,5 +1,5 @@
 /** Explains a captured response body: every event, what counted as output and why, tokens and their source, the outcome. */
-import { finishClass, type Outcome } from '../../core/outcome.ts';
+import { type FinishClass, finishClass, type Outcome } from '../../core/outcome.ts';
 import type { RequestRecord } from '../../core/record.ts';
 import { Recorder } from '../../core/recorder.ts';
 import { isAnswer, type OutputKind, type StreamEvent } from '../../core/stream.ts';
@@ -213,11 +213,14 @@ function recordOf(seen: readonly Seen[]): RequestRecord {
   return recorder.record();
 }
 
+/** Classes of finish that without any output are a refusal. */
+const REFUSED: ReadonlySet<FinishClass> = new Set(['filtered', 'other']);
+
 function verdictOf(record: RequestRecord, whole: boolean): Inspection['outcome'] {
   switch (record.outcome) {
     case 'completed': {
       const words = record.finishReason?.split('|') ?? [];
-      const refused = record.timeline.length === 0 && words.some((word) => finishClass(word) === 'filtered');
+      const refused = record.timeline.length === 0 && words.some((word) => REFUSED.has(finishClass(word)));
       return refused ? 'error' : 'ok';
     }
     case 'truncated':

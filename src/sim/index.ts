@@ -10,4 +10,5 @@ export * from './router.ts';
 export * from './scripted.ts';
 export * from './sim-engine.ts';
 export * from './simulate.ts';
+export * from './speculative.ts';
 export * from './static.ts';

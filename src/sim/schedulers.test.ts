@@ -7,6 +7,7 @@ import { limitsOf } from './limits.ts';
 import { SharedLink } from './link.ts';
 import { ROUTER_POLICIES, RoutedCluster, RoutedDecodeCluster } from './router.ts';
 import { simulate } from './simulate.ts';
+import { expectedTokens, SpeculativeReplica } from './speculative.ts';
 import { StaticReplica } from './static.ts';
 import { linearModel, listed, poisson, spec } from './testing.ts';
 
@@ -34,6 +35,13 @@ schedulerConformance('disaggregated, two and two', {
       transfer,
     ),
   fcfs: false,
+});
+
+const speculation = { draftTokens: 3, acceptance: 0.7, seed: 5 };
+schedulerConformance('speculative decoding', {
+  make: () => new SpeculativeReplica(step, tight, speculation),
+  fcfs: true,
+  severalTokensAStep: true,
 });
 
 function all(cluster: Cluster, offers: Parameters<typeof listed>[0]): Finished[] {
@@ -163,5 +171,37 @@ describe('DisaggregatedCluster', () => {
       }),
     );
     expect(apart).toBeLessThan(0.75 * together);
+  });
+});
+
+describe('SpeculativeReplica', () => {
+  it('yields (1 − a^(k+1))/(1 − a) tokens a step', () => {
+    const replica = new SpeculativeReplica(linearModel({ base: 10 }), roomy, speculation);
+    const [f] = all(replica, [{ at: 0, spec: spec(0, 10, 20_000) }]);
+    const perStep = 19_999 / ((f!.lastToken - f!.firstToken) / 10);
+    expect(expectedTokens(speculation)).toBeCloseTo(2.533, 3);
+    expect(perStep / expectedTokens(speculation)).toBeCloseTo(1, 1);
+  });
+
+  it('is plain decoding without drafts, and pays for a draft model', () => {
+    const offers = poisson(60, 40, 2, (i, u) => spec(i, 1 + Math.floor(u() * 90), 1 + Math.floor(u() * 40)));
+    const uncached = limitsOf({ kvBlocks: 24, maxSeqs: 8, maxBatchedTokens: 64, prefixCaching: false });
+    const plain = all(new ContinuousReplica(step, uncached), offers);
+    const none = all(new SpeculativeReplica(step, uncached, { ...speculation, draftTokens: 0 }), offers);
+    for (let i = 0; i < plain.length; i++) expect(none[i]!.ended).toBeCloseTo(plain[i]!.ended, 6);
+    const one = [{ at: 0, spec: spec(0, 10, 50) }];
+    const free = all(new SpeculativeReplica(step, tight, speculation), one)[0]!.ended;
+    const paid = all(new SpeculativeReplica(step, tight, { ...speculation, draft: linearModel({ base: 1 }) }), one)[0]!
+      .ended;
+    expect(paid).toBeGreaterThan(free + 30);
+  });
+
+  it('refuses shares that are none', () => {
+    expect(() => new SpeculativeReplica(step, tight, { ...speculation, acceptance: 1.2 })).toThrow(
+      /acceptance 1.2 is not a share/,
+    );
+    expect(
+      () => new SpeculativeReplica(step, limitsOf({ kvBlocks: 9, maxSeqs: 8, maxBatchedTokens: 16 }), speculation),
+    ).toThrow(/below 8 sequences × 4 tokens/);
   });
 });

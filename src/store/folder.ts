@@ -55,9 +55,13 @@ const WORDS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the name is too long',
 };
 
-/** Why the file system refused, in words where we have them. */
+/** Why the file system, or DuckDB on top of it, refused: in words where we have them, else its own first line. */
 export function why(error: unknown): string {
-  return WORDS[codeOf(error) ?? ''] ?? messageOf(error);
+  const word = WORDS[codeOf(error) ?? ''];
+  if (word) return word;
+  const first = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
+  if (/no space left/i.test(first)) return 'disk full';
+  return oneLine(first.replace(/^[A-Za-z ]+ Error: /, ''), 160) || messageOf(error);
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -1,4 +1,5 @@
 /** Run folders: what a measurement leaves behind, and how it is read again. docs/run-folder.md is its reference. */
 export * from './meta.ts';
 export * from './reader.ts';
+export * from './schemas.ts';
 export * from './writer.ts';

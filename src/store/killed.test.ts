@@ -22,7 +22,7 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
  * whenever a new cursor is in place.
  */
 const PROGRAM = `
-import { readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { contractOf, Recorder, wallClock } from '${new URL('../../dist/core/index.js', import.meta.url)}';
 import { createRun } from '${new URL('../../dist/store/index.js', import.meta.url)}';
@@ -103,5 +103,37 @@ describe('a killed run', () => {
     // What the program had ended when it last spoke, less at most what ended since the flush before.
     expect(done.length + undecided.length).toBeGreaterThanOrEqual(cursor.offered);
     expect(readdirSync(said.folder).filter((f) => f === 'run.json')).toEqual(['run.json']);
+  });
+});
+
+/** Exits by itself while a large flush is under way in the writing thread. */
+const EXITING = `
+${PROGRAM.slice(0, PROGRAM.indexOf('const open ='))}
+for (let operation = 0; operation < 20000; operation++) {
+  const spec = { operation, attempt: 0, class: 'default', inputTokens: 8, outputTokens: 2, choices: 1, stream: true, ignoreEos: false };
+  const recorder = new Recorder(spec, operation);
+  recorder.ended(operation + 1, { kind: 'refused', detail: 'full' });
+  run.add(recorder.record());
+}
+run.flush();
+console.log(run.folder);
+const look = () => (readdirSync(run.folder).some((f) => f.startsWith('requests-')) ? process.exit(7) : setImmediate(look));
+look();
+`;
+
+describe('a process that exits while a segment is being written', () => {
+  it('ends as it meant to, with the segment whole', async () => {
+    const program = join(dir, 'exiting.mjs');
+    writeFileSync(program, EXITING);
+    const child = spawn(process.execPath, [program, dir], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
+    let folder = '';
+    for await (const line of createInterface({ input: child.stdout! })) folder = line;
+    expect(await ended).toBe(7);
+    expect(readdirSync(folder).filter((f) => f.endsWith('.tmp'))).toEqual([]);
+    const run = await openRun(folder);
+    let rows = 0;
+    await run.records(() => rows++);
+    expect(rows).toBeGreaterThan(0);
   });
 });

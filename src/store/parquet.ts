@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from '@duckdb/node-api';
-import { messageOf, oneLine } from '../base/errors.ts';
+import { why } from './folder.ts';
 import { quote } from './json.ts';
 
 /** What to read, and where trouble goes. */
@@ -105,7 +105,7 @@ async function rowGroups(db: DuckDBConnection, folder: string, file: string): Pr
       return { first: first - rows, rows };
     });
   } catch (error) {
-    return short(error);
+    return why(error);
   }
 }
 
@@ -132,14 +132,14 @@ async function stream(
     result = await db.stream(sql);
     next = result.fetchChunk();
   } catch (error) {
-    return short(error);
+    return why(error);
   }
   for (;;) {
     let chunk: DuckDBDataChunk | null;
     try {
       chunk = await next;
     } catch (error) {
-      return short(error);
+      return why(error);
     }
     if (!chunk || chunk.rowCount === 0) return undefined;
     next = result.fetchChunk(); // DuckDB reads on while this chunk is made into records
@@ -148,10 +148,4 @@ async function stream(
     if (to > from) query.each(chunk, from, to);
     if (progress.isDone) return undefined;
   }
-}
-
-/** DuckDB's message without its kind and the hints on the lines after the first. */
-function short(error: unknown): string {
-  const first = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
-  return oneLine(first.replace(/^[A-Za-z ]+ Error: /, '') || messageOf(error), 160);
 }

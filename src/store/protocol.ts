@@ -1,10 +1,12 @@
 /** What the measuring thread and the writing thread say to each other. */
 import type { Batch } from './batch.ts';
+import type { BusyCells } from './busy.ts';
 
 export interface WorkerStart {
   readonly folder: string;
   /** DuckDB's memory limit, as it spells it: `256MB`. */
   readonly memory: string;
+  readonly busy: BusyCells;
 }
 
 /** `cursor` is `cursor.json` but for what only the writer knows: segments and rows. */

@@ -1,22 +1,29 @@
 /** The writing thread: takes batches, writes segments, then the cursor that goes with them. One thing at a time. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { messageOf } from '../base/errors.ts';
+import { layDown, takeUp } from './busy.ts';
+import { why } from './folder.ts';
 import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
 import { SegmentWriter } from './segment-writer.ts';
 
 const port = parentPort;
 if (!port) throw new Error('internal: store/worker.js must be started as a worker thread');
-const { folder, memory } = workerData as WorkerStart;
+const { folder, memory, busy } = workerData as WorkerStart;
 const tell = (message: FromWorker): void => port.postMessage(message);
 
 let writer: SegmentWriter | undefined;
 let turn: Promise<void> = (async () => {
   writer = await SegmentWriter.open(folder, memory);
   tell({ kind: 'ready' });
-})().catch((error) => tell({ kind: 'broken', problem: messageOf(error) }));
+})()
+  .catch((error) => tell({ kind: 'broken', problem: why(error) }))
+  .finally(() => layDown(busy));
 
 port.on('message', (message: ToWorker) => {
-  turn = turn.then(() => handle(message));
+  turn = turn.then(async () => {
+    if (!takeUp(busy)) return;
+    await handle(message);
+    layDown(busy);
+  });
 });
 
 async function handle(message: ToWorker): Promise<void> {
@@ -54,6 +61,6 @@ async function failing(work: (writer: SegmentWriter) => Promise<void> | void): P
     await work(writer as SegmentWriter);
     return undefined;
   } catch (error) {
-    return messageOf(error);
+    return why(error);
   }
 }

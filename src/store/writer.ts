@@ -7,6 +7,7 @@ import type { Cancel, Clock } from '../core/clock.ts';
 import type { RequestRecord } from '../core/record.ts';
 import type { Sink } from '../core/sink.ts';
 import { BatchBuilder, buffersOf, weightOf } from './batch.ts';
+import { busyCells, stopAndWait } from './busy.ts';
 import { cursorToDisk } from './cursor.ts';
 import { makeFolder, why } from './folder.ts';
 import { writeJson } from './json.ts';
@@ -60,7 +61,11 @@ const WORKER_MEMORY = '256MB';
 export async function createRun(dir: string, name: string, meta: RunMeta, options: RunOptions): Promise<RunWriter> {
   const folder = makeFolder(dir, name, meta.epochWall);
   guarded(folder, () => writeJson(folder, 'run.json', metaToDisk(name, meta)));
-  const worker = new Worker(workerUrl(), { workerData: { folder, memory: WORKER_MEMORY } satisfies WorkerStart });
+  const busy = busyCells();
+  const atExit = (): void => stopAndWait(busy);
+  process.once('exit', atExit);
+  const worker = new Worker(workerUrl(), { workerData: { folder, memory: WORKER_MEMORY, busy } satisfies WorkerStart });
+  worker.once('exit', () => process.removeListener('exit', atExit));
   await new Promise<void>((resolve, reject) => {
     const fail = (problem: string): void =>
       reject(

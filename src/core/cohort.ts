@@ -41,11 +41,20 @@ export const COLUMNS = [
   'e2e',
   'e2eDispatched',
   'sendLag',
+  'ttftScheduled',
+  'e2eScheduled',
 ] as const;
 export type Column = (typeof COLUMNS)[number];
 
 /** A truncated stream has no last token and no end of its own, so these are not measured on it. */
-const COMPLETED_ONLY: ReadonlySet<Column> = new Set(['tpot', 'smoothness', 'latency', 'e2e', 'e2eDispatched']);
+const COMPLETED_ONLY: ReadonlySet<Column> = new Set([
+  'tpot',
+  'smoothness',
+  'latency',
+  'e2e',
+  'e2eDispatched',
+  'e2eScheduled',
+]);
 
 /** Columns where an unsuccessful operation ranks as +∞ (or as 0, the worst smoothness) when taken over all offered. */
 export interface CohortFold {

@@ -36,6 +36,9 @@ export interface Metrics {
   /** TTFT and E2E from `dispatched`, printed beside those from `scheduled`. */
   readonly ttftDispatched?: Millis;
   readonly e2eDispatched?: Millis;
+  /** The same from `scheduled`, set where the boundary is `dispatched`. */
+  readonly ttftScheduled?: Millis;
+  readonly e2eScheduled?: Millis;
   /** `dispatched − scheduled`. */
   readonly sendLag?: Millis;
   /** Streamed tokens of the worst choice's span; absent when unknown. */
@@ -75,6 +78,7 @@ export function measure(record: RequestRecord, options: MeasureOptions = FROM_SC
   if (stamps.ended === undefined) absent.e2e = 'not-ended';
   else {
     m.e2e = between(start, stamps.ended);
+    if (options.boundary === 'dispatched') m.e2eScheduled = between(stamps.scheduled, stamps.ended);
     if (stamps.dispatched !== undefined) m.e2eDispatched = between(stamps.dispatched, stamps.ended);
   }
   const first = stamps.firstOutput;
@@ -95,6 +99,7 @@ export function measure(record: RequestRecord, options: MeasureOptions = FROM_SC
     return m;
   }
   m.ttft = between(start, first);
+  if (options.boundary === 'dispatched') m.ttftScheduled = between(stamps.scheduled, first);
   if (stamps.dispatched !== undefined) m.ttftDispatched = between(stamps.dispatched, first);
   if (stamps.firstAnswer === undefined) absent.ttfa = 'no-answer';
   else m.ttfa = between(start, stamps.firstAnswer);

@@ -56,7 +56,7 @@ export function buildReport(input: ReportInput): Report {
           unknown_requests: throughput.unknown,
         }
       : null,
-    metrics: metricsReport(fold, worth),
+    metrics: metricsReport(fold, contract.boundary, worth),
     ...missesOf(fold, contract),
     unmeasurable: Object.fromEntries(fold.unmeasurable),
     vacuous: Object.fromEntries(fold.vacuous),

@@ -1,5 +1,5 @@
 /** Quantiles of a cohort's columns: over measured values, and beside them over offered operations. */
-import type { CohortFold, Column } from '../core/index.ts';
+import type { Boundary, CohortFold, Column } from '../core/index.ts';
 import { type LogSketch, offeredQuantile, quantile, quantileInterval } from '../stats/index.ts';
 import {
   type MetricName,
@@ -22,14 +22,18 @@ const COLUMN_OF: Readonly<Record<Exclude<MetricName, 'chunk_gap_ms' | 'itl_ms'>,
   e2e_dispatched_ms: 'e2eDispatched',
 };
 
+/** Under the other boundary the plain columns are from `dispatched`; the report shows TTFT and E2E from both, always. */
+const FROM_SCHEDULED = { ttft_ms: 'ttftScheduled', e2e_ms: 'e2eScheduled' } as const;
+
 const NAMES = Object.keys(QUANTILES) as QuantileName[];
 
 /**
  * @param worth how many independent operations one operation is worth (≤ 1): it widens the quantiles' intervals, since
  * neighbours share a queue.
  */
-export function metricsReport(fold: CohortFold, worth: number): MetricsReport {
-  const of = (name: keyof typeof COLUMN_OF): MetricReport | null => columnReport(fold, COLUMN_OF[name], worth);
+export function metricsReport(fold: CohortFold, boundary: Boundary, worth: number): MetricsReport {
+  const columns = boundary === 'scheduled' ? COLUMN_OF : { ...COLUMN_OF, ...FROM_SCHEDULED };
+  const of = (name: keyof typeof COLUMN_OF): MetricReport | null => columnReport(fold, columns[name], worth);
   const exact = fold.exactness.get('exact') ?? 0;
   const inferred = fold.exactness.get('inferred') ?? 0;
   const itl = sketchReport(fold.itl);

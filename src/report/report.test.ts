@@ -287,6 +287,9 @@ describe('quantiles', () => {
     expect(metrics.ttft_dispatched_ms?.p50).toBe(99);
     expect(metrics.e2e_dispatched_ms?.p50).toBe(119);
     expect(metrics.e2e_ms?.p50).toBe(120);
+    const other = reportOf(many(10), { contract: { ...CONTRACT, boundary: 'dispatched' } }).metrics;
+    expect([other.ttft_ms?.p50, other.ttft_dispatched_ms?.p50, other.ttfa_ms?.p50]).toEqual([100, 99, 99]);
+    expect([other.e2e_ms?.p50, other.e2e_dispatched_ms?.p50]).toEqual([120, 119]);
   });
 });
 

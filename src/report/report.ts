@@ -132,7 +132,11 @@ export type MetricName =
   | 'e2e_ms'
   | 'e2e_dispatched_ms';
 
-/** `smoothness` is held against the contract's TTFT and TPOT limits, and null without both. */
+/**
+ * TTFT and E2E are from `scheduled` here and from `dispatched` under their own names, whatever the contract's boundary; TTFA
+ * and last-token latency are from the boundary. `smoothness` is held against the contract's TTFT and TPOT limits, and null
+ * without both.
+ */
 export type MetricsReport = Readonly<Record<MetricName, MetricReport | null>> & {
   readonly smoothness: SmoothnessReport | null;
 };

@@ -1,11 +1,13 @@
 /** `goodput emulate`: an HTTP server with vLLM's surface and no GPU, with faults on demand. */
-import { InputError } from '../base/errors.ts';
+import { InputError, messageOf } from '../base/errors.ts';
 import { formatDuration, parseDuration } from '../base/units.ts';
 import type { Emulator, ServerOptions } from '../emulate/index.ts';
+import type { ModelShape } from '../model/index.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
 
 interface Flags {
   readonly model: string;
+  readonly servedModelName?: string;
   readonly gpu: string;
   readonly host: string;
   readonly port: number;
@@ -40,7 +42,7 @@ export const emulate = command({
       this.stdout.line(JSON.stringify({ listening: url, host, port, pid: process.pid, engine: emulator.about }));
     } else {
       this.stdout.line(`listening on ${url}`);
-      this.stdout.line(`model ${flags.model}: ${emulator.about}`);
+      this.stdout.line(`serving ${flags.servedModelName ?? flags.model}: ${emulator.about}`);
     }
     if (!isLoopback(host)) {
       this.stderr.line(
@@ -57,10 +59,11 @@ export const emulate = command({
   parameters: {
     flags: {
       model: {
-        ...text('Model to emulate, and the name it is served under', 'name'),
+        ...text('Model to emulate, and the name it is served under; or a config.json', 'name'),
         optional: false,
         default: 'llama-3.1-8b',
       },
+      servedModelName: text('Name to serve it under instead', 'name'),
       gpu: { ...text('Accelerator', 'name'), optional: false, default: 'h100-sxm' },
       host: { ...text('Address to listen on', 'address'), optional: false, default: '127.0.0.1' },
       port: { ...count('Port to listen on, 0 for any'), optional: false, default: '8000' },
@@ -118,6 +121,7 @@ async function optionsOf(flags: Flags): Promise<ServerOptions> {
   const { clusterServed, parseFault, scriptedServed } = await import('../emulate/index.ts');
   if (flags.port > 65_535) throw new InputError(`--port ${flags.port}: ports go from 0 (any) to 65535`);
   const faults = [...(flags.fault ?? []), ...(flags.faults?.split(',') ?? [])].filter((f) => f.trim() !== '');
+  const name = flags.servedModelName ?? flags.model;
   const shared = {
     host: flags.host,
     port: flags.port,
@@ -137,12 +141,12 @@ async function optionsOf(flags: Flags): Promise<ServerOptions> {
     };
     return {
       ...shared,
-      model: { name: flags.model, maxModelLen: flags.maxModelLen ?? 131_072, answerTokens: flags.answer },
+      model: { name, maxModelLen: flags.maxModelLen ?? 131_072, answerTokens: flags.answer },
       engine: scriptedServed(script, flags.speed),
     };
   }
   const { engine, maxModelLen } = clusterServed({
-    model: flags.model,
+    model: flags.model.endsWith('.json') ? await shapeFrom(flags.model) : flags.model,
     gpu: flags.gpu,
     speed: flags.speed,
     prefixCaching: flags.enablePrefixCaching,
@@ -152,7 +156,20 @@ async function optionsOf(flags: Flags): Promise<ServerOptions> {
     ...(flags.kvBlocks !== undefined && { kvBlocks: flags.kvBlocks }),
     ...(flags.gpuMemoryUtilization !== undefined && { gpuMemoryUtilization: flags.gpuMemoryUtilization }),
   });
-  return { ...shared, model: { name: flags.model, maxModelLen, answerTokens: flags.answer }, engine };
+  return { ...shared, model: { name, maxModelLen, answerTokens: flags.answer }, engine };
+}
+
+/** A model that is not in the catalogue, by its `config.json`. */
+async function shapeFrom(path: string): Promise<ModelShape> {
+  const { readFile } = await import('node:fs/promises');
+  const { modelFromConfig } = await import('../model/index.ts');
+  let json: unknown;
+  try {
+    json = JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    throw new InputError(`--model ${path}: cannot be read as JSON (${messageOf(error)}); name a model's config.json`);
+  }
+  return modelFromConfig(json, path, path);
 }
 
 function isLoopback(address: string): boolean {

@@ -1,7 +1,7 @@
 /** Engines the emulator can stand in front of: fixed timing, or a cluster of a model on a GPU. */
 import { InputError, type Millis } from '../base/index.ts';
 import type { Clock } from '../core/index.ts';
-import { accelerator, deployment, IdealStepModel, model, RESERVES } from '../model/index.ts';
+import { accelerator, deployment, IdealStepModel, type ModelShape, model, RESERVES } from '../model/index.ts';
 import {
   ContinuousReplica,
   limitsFor,
@@ -27,8 +27,9 @@ export function scriptedServed(script: Script, speed = 1): MakeEngine {
 }
 
 export interface ClusterOptions {
-  /** Names in the catalogue. */
-  readonly model: string;
+  /** A name in the catalogue, or a shape read from elsewhere. */
+  readonly model: string | ModelShape;
+  /** A name in the catalogue. */
   readonly gpu: string;
   readonly speed?: number;
   readonly maxNumSeqs?: number;
@@ -46,7 +47,8 @@ export function clusterServed(options: ClusterOptions): { engine: MakeEngine; ma
   if (!(gpuMemoryUtilization > 0 && gpuMemoryUtilization <= 1)) {
     throw new InputError(`--gpu-memory-utilization ${gpuMemoryUtilization} is not a share above 0 and up to 1`);
   }
-  const on = deployment(model(options.model), accelerator(options.gpu));
+  const shape = typeof options.model === 'string' ? model(options.model) : options.model;
+  const on = deployment(shape, accelerator(options.gpu));
   const limits = limitsFor(
     on,
     {

@@ -10,7 +10,7 @@ import { limitsOf } from './limits.ts';
 import { pacedClock } from './paced.ts';
 import { nullEngine, scriptedEngine } from './scripted.ts';
 import { simEngine } from './sim-engine.ts';
-import { simulateInto } from './simulate.ts';
+import { simulate, simulateInto } from './simulate.ts';
 import { linearModel, listed, poisson, spec } from './testing.ts';
 
 interface Call {
@@ -255,6 +255,20 @@ describe('simEngine', () => {
     }
     clock.runAll();
     expect(outcomes.sort()).toEqual(['0 completed', '1 failed', '2 rejected', '3 rejected']);
+  });
+});
+
+describe('several choices', () => {
+  it('are refused by both doors, which serve single sequences', () => {
+    const cluster = (): ContinuousReplica =>
+      new ContinuousReplica(linearModel({ base: 10 }), limitsOf({ kvBlocks: 40, maxSeqs: 4, maxBatchedTokens: 64 }));
+    const s = spec(0, 5, 4, { choices: 2 });
+    const clock = virtualClock();
+    const recorder = new Recorder(s, 0);
+    simEngine(cluster(), clock).submit(s, recorded([], recorder));
+    clock.runAll();
+    expect(recorder.record()).toMatchObject({ outcome: 'failed', reason: 'engine' });
+    expect(() => simulate(listed([{ at: 0, spec: s }]), cluster(), () => undefined)).toThrow(/asks for 2 choices/);
   });
 });
 

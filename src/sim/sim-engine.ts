@@ -24,6 +24,9 @@ interface Pending {
   readonly kind: 'offer' | 'cancel';
 }
 
+/** A cluster's request is one sequence; whoever fronts it fans choices out. */
+const SEVERAL_CHOICES = 'a simulated request has one choice; submit one attempt a choice';
+
 export interface SimEngine extends Engine {
   readonly cluster: Cluster;
 }
@@ -89,6 +92,11 @@ export function simEngine(cluster: Cluster, clock: Clock, name = 'sim'): SimEngi
     to.dispatched(t);
     if (!attempt.over) to.sent(t);
     if (attempt.over) return;
+    if (attempt.spec.choices > 1) {
+      attempt.over = true;
+      to.ended(t, { kind: 'failed', reason: 'engine', detail: SEVERAL_CHOICES });
+      return;
+    }
     attempt.handle = cluster.offer(attempt.spec, t);
     if (attempt.handle >= 0) {
       attempts.set(attempt.handle, attempt);

@@ -1,4 +1,5 @@
 /** The door without a clock: a pull loop over a workload and a cluster. No callback a token, nothing expanded unasked. */
+import { InputError } from '../base/errors.ts';
 import { Heap } from '../base/heap.ts';
 import type { Millis } from '../base/units.ts';
 import type { Offer, RequestSpec, Workload } from '../core/request.ts';
@@ -92,6 +93,11 @@ export class Simulation {
   }
 
   #offer(spec: RequestSpec, t: Millis): void {
+    if (spec.choices > 1) {
+      throw new InputError(
+        `operation ${spec.operation} asks for ${spec.choices} choices; simulate them as requests of one choice each`,
+      );
+    }
     this.#offered++;
     const handle = this.#cluster.offer(spec, t);
     if (handle < 0) {

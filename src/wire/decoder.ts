@@ -20,6 +20,7 @@ import { isCutShort, JsonBodyFraming } from './framing/json-body.ts';
 import { NdjsonFraming } from './framing/ndjson.ts';
 import { SseFraming } from './framing/sse.ts';
 import { isObject, type Json } from './json.ts';
+import { Repeated } from './repeat.ts';
 
 /** Told each event; `frame` is what it was read from, absent where the end of the body itself means something. */
 export type EmitEvent = (event: StreamEvent, frame?: Frame) => void;
@@ -54,6 +55,7 @@ class BodyDecoder implements StreamDecoder {
   readonly #dialect: Dialect;
   readonly #decoder: Decoder;
   readonly #declared: Declared;
+  readonly #repeated: Repeated | undefined;
   #framing: Framing | undefined;
   /** White space and a byte order mark before anything that shows the framing. */
   #before: Uint8Array = new Uint8Array(0);
@@ -72,6 +74,7 @@ class BodyDecoder implements StreamDecoder {
   constructor(dialect: Dialect, contentType: string) {
     this.#dialect = dialect;
     this.#decoder = dialect.decoder();
+    this.#repeated = this.#decoder.repeatable ? new Repeated() : undefined;
     this.#declared = declaredBy(contentType);
   }
 
@@ -152,6 +155,11 @@ class BodyDecoder implements StreamDecoder {
       this.#emit(unreadable(frame.malformed), frame);
       return;
     }
+    const repeated = this.#repeated?.match(frame);
+    if (repeated !== undefined) {
+      this.#emit(repeated, frame);
+      return;
+    }
     let json: unknown;
     try {
       json = JSON.parse(data);
@@ -159,8 +167,11 @@ class BodyDecoder implements StreamDecoder {
       this.#notJson(frame);
       return;
     }
-    if (isObject(json)) this.#emit(this.#meaning(json, frame.event), frame);
-    else if (json === '[DONE]') this.#emit(NO_MEANING, frame);
+    if (isObject(json)) {
+      const event = this.#meaning(json, frame.event);
+      this.#repeated?.learn(frame, event, this.#dialect.decoder);
+      this.#emit(event, frame);
+    } else if (json === '[DONE]') this.#emit(NO_MEANING, frame);
     else this.#emit(unreadable(`an event is not a JSON object: '${oneLine(data, 80)}'`), frame);
   }
 

@@ -22,6 +22,11 @@ export type DialectName = (typeof DIALECT_NAMES)[number];
 
 /** Reads one response; holds what must be known of its earlier frames. */
 export interface Decoder {
+  /**
+   * True where an event that is one text and nothing else changes nothing for what comes after it when it is repeated with
+   * another text, so that the repetition need not be parsed.
+   */
+  readonly repeatable?: boolean;
   /** @param event the SSE event name, when one was given. */
   event(json: Json, event?: string): StreamEvent;
   /** The stream ended cleanly: what the end itself means, if anything. */

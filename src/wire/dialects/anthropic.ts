@@ -18,6 +18,7 @@ import { gatherFunction } from './openai-delta.ts';
 const SUMMARISING = /claude(?!-3)|claude$/i;
 
 class AnthropicDecoder implements Decoder {
+  readonly repeatable = true;
   readonly #gather = new Gather();
   readonly #finishes = new Finishes();
   readonly #model = new ModelOnce();

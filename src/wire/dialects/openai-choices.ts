@@ -35,6 +35,7 @@ interface ChoiceState {
 }
 
 export class ChoicesDecoder implements Decoder {
+  readonly repeatable = true;
   readonly #states = new Map<number, ChoiceState>();
   readonly #finishes = new Finishes();
   readonly #model = new ModelOnce();

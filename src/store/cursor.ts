@@ -1,5 +1,6 @@
 /** `cursor.json`: what a run that is cut off can still say about itself. */
 import { type Micros, type Millis, toMicroGrid } from '../base/units.ts';
+import type { Window } from '../core/cohort.ts';
 import type { Asked } from '../core/record.ts';
 import { toMicros } from './batch.ts';
 import { CURSOR_SCHEMA, type CursorState, type OpenOperation, type StoredCursor } from './meta.ts';
@@ -29,8 +30,29 @@ export function cursorToDisk(
     host: rest.host,
     offered: state.offered,
     dropped: rest.dropped,
-    ...(window && { window: { start_us: toMicros(window.start), end_us: toMicros(window.end) } }),
+    ...(window && { window: windowToDisk(window) }),
     open: state.open.map(openToDisk),
+  };
+}
+
+function windowToDisk({ start, end, estimated, operations }: Window): object {
+  return {
+    start_us: toMicros(start),
+    end_us: toMicros(end),
+    ...(estimated && { estimated }),
+    ...(operations && { operations }),
+  };
+}
+
+function windowFromDisk(value: unknown): Window | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { start_us, end_us, estimated, operations } = value as Record<string, unknown>;
+  const counted = Array.isArray(operations) && operations.length === 2 && operations.every(Number.isSafeInteger);
+  return {
+    start: millis(start_us),
+    end: millis(end_us),
+    ...(estimated === true && { estimated }),
+    ...(counted && { operations: operations as unknown as readonly [number, number] }),
   };
 }
 
@@ -46,7 +68,7 @@ function openToDisk(open: OpenOperation): OpenOnDisk {
 /** @returns undefined when `disk` is not a cursor: then the run says only what its rows say. */
 export function cursorFromDisk(disk: Readonly<Record<string, unknown>>): StoredCursor | undefined {
   if (disk.schema !== CURSOR_SCHEMA || !Array.isArray(disk.open)) return undefined;
-  const window = disk.window as { start_us?: unknown; end_us?: unknown } | undefined;
+  const window = windowFromDisk(disk.window);
   return {
     time: millis(disk.time_us),
     segments: whole(disk.segments),
@@ -56,7 +78,7 @@ export function cursorFromDisk(disk: Readonly<Record<string, unknown>>): StoredC
     pid: whole(disk.pid),
     host: typeof disk.host === 'string' ? disk.host : '',
     offered: whole(disk.offered),
-    ...(window && { window: { start: millis(window.start_us), end: millis(window.end_us) } }),
+    ...(window && { window }),
     open: (disk.open as unknown[]).map(openFromDisk).filter((open) => open !== undefined),
   };
 }

@@ -3,6 +3,7 @@
  * segment. In memory times are milliseconds since the run's epoch; in the files, integer microseconds.
  */
 import type { Millis } from '../base/units.ts';
+import type { Window } from '../core/cohort.ts';
 import type { Contract } from '../core/contract.ts';
 import type { Asked } from '../core/record.ts';
 
@@ -39,12 +40,6 @@ export interface StoredMeta extends RunMeta {
   readonly name: string;
 }
 
-/** The planned window of arrivals, [start, end), ms since the epoch. */
-export interface RunWindow {
-  readonly start: Millis;
-  readonly end: Millis;
-}
-
 /** An operation that was offered and has no final row yet. */
 export interface OpenOperation {
   readonly operation: number;
@@ -64,7 +59,7 @@ export interface CursorState {
   readonly offered: number;
   readonly open: readonly OpenOperation[];
   /** The cohort's window, as soon as it is known. */
-  readonly window?: RunWindow;
+  readonly window?: Window;
 }
 
 /** `cursor.json` as read back. */

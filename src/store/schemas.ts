@@ -64,7 +64,18 @@ export const CURSOR_JSON = {
       type: 'object',
       description: 'the cohort’s window of arrivals, [start, end)',
       required: ['start_us', 'end_us'],
-      properties: { start_us: micros, end_us: micros },
+      properties: {
+        start_us: micros,
+        end_us: micros,
+        estimated: { type: 'boolean', description: 'not planned, but taken from the arrivals' },
+        operations: {
+          type: 'array',
+          description: 'the operations of a counted cohort, [from, to); absent where the window decides',
+          items: count,
+          minItems: 2,
+          maxItems: 2,
+        },
+      },
     },
     open: {
       type: 'array',

@@ -2,10 +2,10 @@
  * Arrival processes: the gaps between offers, each drawn from (seed, 'arrival', operation), never rescaled to hit a count
  * or a duration: that would remove the very variance that makes queues.
  */
-import { randomExponential, randomGamma } from 'd3-random';
+import { randomGamma } from 'd3-random';
 import { InputError } from '../base/errors.ts';
 import { didYouMean } from '../base/nearest.ts';
-import { keyed, type Uniform } from '../base/random.ts';
+import { keyedSource, type Uniform } from '../base/random.ts';
 import type { Millis, PerSecond } from '../base/units.ts';
 
 export interface ArrivalPlan {
@@ -20,7 +20,7 @@ export interface ArrivalPlan {
 
 /** Mean-one gaps from uniforms. */
 const PROCESSES = {
-  poisson: () => (u: Uniform) => randomExponential.source(u)(1)(),
+  poisson: () => (u: Uniform) => -Math.log1p(-u()),
   constant: () => () => 1,
   gamma: (plan: ArrivalPlan) => {
     const shape = plan.burstiness ?? 1;
@@ -35,11 +35,12 @@ export const ARRIVALS = Object.keys(PROCESSES) as readonly ArrivalName[];
 export function arrivals(plan: ArrivalPlan, seed: number): () => Millis {
   checkPlan(plan);
   const gap = PROCESSES[plan.process](plan);
+  const source = keyedSource(seed, 'arrival');
   const mean = 1000 / plan.rate;
   let at = 0;
   let k = 0;
   return () => {
-    at += mean * gap(keyed(seed, 'arrival', k++));
+    at += mean * gap(source(k++));
     return at;
   };
 }

@@ -23,23 +23,65 @@ export interface RequestSpec {
   readonly ignoreEos: boolean;
   /** What to send. Absent in simulation, where only lengths matter. */
   readonly prompt?: Prompt;
-  /** Hashes of the prompt's leading blocks, for prefix caches (simulated, or replayed from a trace). */
+  /**
+   * Hashes of the prompt's leading blocks of 16 tokens, for prefix caches (simulated, or replayed from a trace). Each covers
+   * all that comes before it: two prompts have the same block k exactly when their texts agree up to its end.
+   */
   readonly prefixBlocks?: readonly number[];
+  /** Tools the model may call. */
+  readonly tools?: readonly ToolDefinition[];
 }
+
+/** Tokens one hash of `prefixBlocks` stands for. */
+export const PREFIX_BLOCK_TOKENS = 16;
 
 /** Text for a completion, messages for a chat. */
 export type Prompt = string | readonly Message[];
 
 export interface Message {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
-  readonly content: string;
+  readonly content: string | readonly ContentPart[];
+  /** Calls an assistant message made. */
+  readonly toolCalls?: readonly ToolCall[];
+  /** The call a tool message answers. */
+  readonly toolCallId?: string;
+}
+
+export type ContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  /** An `https:` URL, or the image itself as a base64 `data:` URL. */
+  | { readonly type: 'image'; readonly url: string };
+
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of the arguments. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+}
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** Arguments as JSON text. */
+  readonly arguments: string;
+}
+
+/** The text of a message, its images left out. */
+export function textOfContent(content: Message['content']): string {
+  if (typeof content === 'string') return content;
+  return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }
 
 /** A request and the moment the arrival process says it should start. */
 export interface Offer {
   readonly at: Millis;
   readonly spec: RequestSpec;
+  /** Not to be sent, and why in one word: a turn whose predecessor failed. It is offered, and ends as `unsent`. */
+  readonly unsent?: string;
 }
+
+/** Why the turns after one that failed are not sent. */
+export const PREDECESSOR_FAILED = 'predecessor-failed';
 
 /**
  * What arrives when. Offers come in non-decreasing `at`; `ended` hands back the offers that the end of an operation

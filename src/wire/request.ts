@@ -1,6 +1,7 @@
 /** What a request body is made from. The bodies themselves are the dialects' to write. */
-import type { Message, RequestSpec } from '../core/request.ts';
+import { type Message, type RequestSpec, textOfContent } from '../core/request.ts';
 import { isObject, type Json } from './json.ts';
+import { refuseParts } from './messages.ts';
 
 export interface RequestOptions extends BodyOptions {
   readonly model: string;
@@ -47,13 +48,17 @@ export function messagesOf(spec: RequestSpec): readonly Message[] {
   return typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt;
 }
 
-/** The prompt as one text; several messages are set one under another, each under its role. */
+/**
+ * The prompt as one text; several messages are set one under another, each under its role.
+ * @throws InputError for images and tools, which have no place in it.
+ */
 export function textPromptOf(spec: RequestSpec): string {
   const { prompt } = spec;
+  refuseParts(spec);
   if (typeof prompt === 'string') return prompt;
   const messages = messagesOf(spec);
-  if (messages.length === 1) return messages[0]!.content;
-  return messages.map((m) => `${m.role}: ${m.content}`).join('\n\n');
+  if (messages.length === 1) return textOfContent(messages[0]!.content);
+  return messages.map((m) => `${m.role}: ${textOfContent(m.content)}`).join('\n\n');
 }
 
 /** `extra` laid over `body`, as `RequestOptions.extra` says. */

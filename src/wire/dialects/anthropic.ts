@@ -6,12 +6,14 @@
  * the thinking that it summarises, which is not told apart in usage; counting it as delivered reasoning would make TPOT
  * too small by any factor. Other models behind this dialect (vLLM, SGLang serve it) and Claude 3.7 stream their thinking.
  */
+import { textOfContent } from '../../core/request.ts';
 import type { OutputKind, StreamEvent, Usage } from '../../core/stream.ts';
 import type { Decoder, Dialect } from '../dialect.ts';
 import { describe, errorIn } from '../errors.ts';
 import { Gather } from '../gather.ts';
 import { countOf, hasSubstance, isObject, type Json, listOf, objectOf, present, textOf } from '../json.ts';
 import { eventOf, Finishes, ModelOnce } from '../meaning.ts';
+import { anthropicTools, anthropicTurns } from '../messages.ts';
 import { messagesOf } from '../request.ts';
 import { gatherFunction } from './openai-delta.ts';
 
@@ -178,14 +180,13 @@ export const anthropicMessages: Dialect = {
   },
   body({ spec, model }) {
     const messages = messagesOf(spec);
-    const system = messages.filter((m) => m.role === 'system').map((m) => m.content);
+    const system = messages.filter((m) => m.role === 'system').map((m) => textOfContent(m.content));
     return {
       model,
       max_tokens: spec.outputTokens,
       ...(system.length > 0 && { system: system.join('\n\n') }),
-      messages: messages
-        .filter((m) => m.role !== 'system')
-        .map((m) => ({ role: m.role === 'assistant' ? 'assistant' : 'user', content: m.content })),
+      messages: anthropicTurns(messages),
+      ...anthropicTools(spec.tools),
       ...(spec.ignoreEos && { ignore_eos: true }),
       stream: spec.stream,
     };

@@ -3,6 +3,7 @@
  * candidates plus thoughts, which are billed apart and shown only as summaries. A blocked prompt has no candidates and
  * finishes with its block reason.
  */
+import { textOfContent } from '../../core/request.ts';
 import type { Finish, OutputPart, StreamEvent, Usage } from '../../core/stream.ts';
 import { GrowingCount } from '../counts.ts';
 import type { Decoder, Dialect } from '../dialect.ts';
@@ -10,6 +11,7 @@ import { errorIn } from '../errors.ts';
 import { Gather } from '../gather.ts';
 import { countOf, hasSubstance, indexOf, isObject, type Json, listOf, objectOf, present, textOf } from '../json.ts';
 import { eventOf, Finishes, ModelOnce } from '../meaning.ts';
+import { geminiContents, geminiTools } from '../messages.ts';
 import { messagesOf } from '../request.ts';
 
 class GeminiDecoder implements Decoder {
@@ -153,12 +155,11 @@ export const geminiStream: Dialect = {
   },
   body({ spec }) {
     const messages = messagesOf(spec);
-    const system = messages.filter((m) => m.role === 'system').map((m) => ({ text: m.content }));
+    const system = messages.filter((m) => m.role === 'system').map((m) => ({ text: textOfContent(m.content) }));
     return {
       ...(system.length > 0 && { systemInstruction: { parts: system } }),
-      contents: messages
-        .filter((m) => m.role !== 'system')
-        .map((m) => ({ role: m.role === 'assistant' ? 'model' : 'user', parts: [{ text: m.content }] })),
+      contents: geminiContents(messages),
+      ...geminiTools(spec.tools),
       generationConfig: {
         maxOutputTokens: spec.outputTokens,
         ...(spec.choices > 1 && { candidateCount: spec.choices }),

@@ -8,6 +8,7 @@ import { errorIn } from '../errors.ts';
 import { Gather } from '../gather.ts';
 import { countOf, isObject, type Json, objectOf, present, textOf } from '../json.ts';
 import { eventOf, Finishes, type Meaning, ModelOnce } from '../meaning.ts';
+import { ollamaMessages, openaiTools } from '../messages.ts';
 import { messagesOf, textPromptOf } from '../request.ts';
 import { gatherDelta } from './openai-delta.ts';
 
@@ -77,7 +78,8 @@ export const ollamaChat: Dialect = {
   whole,
   body: ({ spec, model }) => ({
     model,
-    messages: messagesOf(spec),
+    messages: ollamaMessages(messagesOf(spec)),
+    ...openaiTools(spec.tools),
     stream: spec.stream,
     ...options(spec.outputTokens),
   }),

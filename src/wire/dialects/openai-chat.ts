@@ -1,6 +1,7 @@
 /** OpenAI chat completions, spoken by most servers there are. */
 import type { Dialect } from '../dialect.ts';
 import { isObject, listOf } from '../json.ts';
+import { openaiMessages, openaiTools } from '../messages.ts';
 import { messagesOf } from '../request.ts';
 import { ChoicesDecoder, wholeChoices } from './openai-choices.ts';
 
@@ -20,7 +21,8 @@ export const openaiChat: Dialect = {
   body({ spec, model, usage, continuousUsage, minTokens, maxTokensName }) {
     return {
       model,
-      messages: messagesOf(spec),
+      messages: openaiMessages(messagesOf(spec)),
+      ...openaiTools(spec.tools),
       [maxTokensName]: spec.outputTokens,
       ...openaiOptions(spec, usage, continuousUsage, minTokens),
     };

@@ -3,12 +3,14 @@
  * count only for an item that sent no delta (some compatible servers send items whole). No `[DONE]` is needed: the end is
  * `response.completed`, `.incomplete` or `.failed`.
  */
+import { textOfContent } from '../../core/request.ts';
 import type { OutputKind, StreamEvent, Usage } from '../../core/stream.ts';
 import type { Decoder, Dialect } from '../dialect.ts';
 import { describe, errorIn } from '../errors.ts';
 import { Gather } from '../gather.ts';
 import { hasSubstance, isObject, type Json, listOf, objectOf, textOf } from '../json.ts';
 import { eventOf, type Meaning, ModelOnce } from '../meaning.ts';
+import { responsesInput, responsesTools } from '../messages.ts';
 import { messagesOf } from '../request.ts';
 import { joinedText } from './openai-delta.ts';
 import { usageOf } from './openai-usage.ts';
@@ -211,11 +213,12 @@ export const openaiResponses: Dialect = {
   },
   body({ spec, model }) {
     const messages = messagesOf(spec);
-    const system = messages.filter((m) => m.role === 'system').map((m) => m.content);
+    const system = messages.filter((m) => m.role === 'system').map((m) => textOfContent(m.content));
     return {
       model,
       ...(system.length > 0 && { instructions: system.join('\n\n') }),
-      input: messages.filter((m) => m.role !== 'system').map(({ role, content }) => ({ role, content })),
+      input: responsesInput(messages.filter((m) => m.role !== 'system')),
+      ...responsesTools(spec.tools),
       max_output_tokens: spec.outputTokens,
       ...(spec.ignoreEos && { ignore_eos: true }),
       stream: spec.stream,

@@ -45,11 +45,10 @@ export async function runInspect(this: Cli, flags: Flags, capture: string): Prom
 
 async function read(capture: string): Promise<Uint8Array> {
   const { InputError, messageOf } = await import('../base/errors.ts');
-  const { readFile } = await import('node:fs/promises');
   const name = capture === '-' ? 'standard input' : capture;
   let bytes: Uint8Array;
   try {
-    bytes = capture === '-' ? await readAll(process.stdin) : await readFile(capture);
+    bytes = capture === '-' ? await readAll(process.stdin) : await readBounded(capture);
   } catch (error) {
     throw new InputError(`inspect: cannot read ${name}: ${reasonOf(error) ?? messageOf(error)}`, { cause: error });
   }
@@ -61,9 +60,23 @@ async function read(capture: string): Promise<Uint8Array> {
   return bytes;
 }
 
+/** A response of hours is far smaller; what is larger is no capture, and would fill the memory. */
+const MAX_CAPTURE_BYTES = 256 * 1024 * 1024;
+
+async function readBounded(path: string): Promise<Uint8Array> {
+  const { createReadStream } = await import('node:fs');
+  return readAll(createReadStream(path));
+}
+
 async function readAll(stream: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk));
+  let size = 0;
+  for await (const chunk of stream) {
+    const bytes = Buffer.from(chunk as Uint8Array);
+    size += bytes.length;
+    if (size > MAX_CAPTURE_BYTES) throw new Error(`it is larger than ${MAX_CAPTURE_BYTES / 1024 / 1024} MiB`);
+    chunks.push(bytes);
+  }
   return Buffer.concat(chunks);
 }
 

@@ -31,9 +31,9 @@ export class Repeated {
     const { data } = frame;
     const from = this.#before.length;
     const to = data.length - this.#after.length;
-    if (to <= from || frame.event !== this.#event || !data.startsWith(this.#before) || !data.endsWith(this.#after)) {
-      return undefined;
-    }
+    // Comparing slices is several times faster here than startsWith and endsWith, which go character by character.
+    if (to <= from || frame.event !== this.#event) return undefined;
+    if (data.slice(0, from) !== this.#before || data.slice(to) !== this.#after) return undefined;
     for (let i = from; i < to; i++) {
       const c = data.charCodeAt(i);
       if (c < 0x20 || c === QUOTE || c === BACKSLASH) return undefined;
@@ -58,13 +58,18 @@ export class Repeated {
     const [found] = probed;
     if (probed.length !== 1 || found?.text !== PROBE || found.kind !== part.kind || found.choice !== part.choice)
       return;
-    this.#before = before;
-    this.#after = after;
+    this.#before = flat(before);
+    this.#after = flat(after);
     this.#event = frame.event;
     this.#choice = part.choice;
     this.#kind = part.kind;
     this.#known = true;
   }
+}
+
+/** The text as characters of its own, not a window on the read it came in, which it would keep alive. */
+function flat(text: string): string {
+  return JSON.parse(JSON.stringify(text)) as string;
 }
 
 /** One text of one choice, and nothing else at all. */

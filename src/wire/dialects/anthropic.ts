@@ -17,7 +17,7 @@ import { anthropicTools, anthropicTurns } from '../messages.ts';
 import { messagesOf } from '../request.ts';
 import { gatherFunction } from './openai-delta.ts';
 
-const SUMMARISING = /claude(?!-3)|claude$/i;
+const SUMMARISING = /claude(?!-3)/i;
 
 class AnthropicDecoder implements Decoder {
   readonly repeatable = true;

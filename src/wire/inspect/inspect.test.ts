@@ -56,6 +56,22 @@ describe('inspecting a capture', () => {
     expect(inspectText('#wire {"format":"openai.chat"}')).toMatchObject({ events: 0, outcome: 'truncated' });
   });
 
+  it('skips the head that curl -i prints, and believes its status and content type', () => {
+    const head = (status: string, type: string) => `HTTP/1.1 ${status}\r\nServer: x\r\nContent-Type: ${type}\r\n\r\n`;
+    const body = sse(chunk({ content: 'a' }), finish('stop'));
+    const proxied = `HTTP/1.0 200 Connection established\r\n\r\n${head('200 OK', 'text/event-stream')}${body}`;
+    for (const text of [head('200 OK', 'text/event-stream') + body, proxied, proxied.replaceAll('\r', '')]) {
+      expect(inspectText(text)).toMatchObject({ events: 2, outcome: 'ok', framing: 'sse' });
+    }
+    expect(inspectText(`${head('503 Busy', 'text/html')}<html></html>`)).toMatchObject({
+      outcome: 'rejected',
+      reason: 'http-503',
+      whole: true,
+    });
+    expect(inspectText(head('502 Bad Gateway', 'text/html'))).toMatchObject({ outcome: 'error', reason: 'http-502' });
+    expect(inspectText('HTTP/1.1 is not enough')).toMatchObject({ outcome: 'error', reason: 'malformed' });
+  });
+
   it('says when nothing shows the dialect', () => {
     expect(inspectText(sse({ foo: 'bar' }))).toMatchObject({ dialect: 'openai.chat', dialectFrom: 'assumed' });
   });

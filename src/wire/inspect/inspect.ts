@@ -6,9 +6,9 @@ import { isAnswer, type OutputKind, type StreamEvent } from '../../core/stream.t
 import { streamedTokens, type TokenExactness, type TokenSource } from '../../core/tokens.ts';
 import { streamDecoder } from '../decoder.ts';
 import { DIALECT_NAMES, type DialectName } from '../dialect.ts';
-import { decodeUtf8 } from '../framing/bytes.ts';
 import type { Frame, FramingName } from '../framing/frame.ts';
 import { isObject, textOf } from '../json.ts';
+import { type Header, openCapture } from './capture.ts';
 import { detectInBody } from './detect.ts';
 import { explain } from './explain.ts';
 
@@ -78,17 +78,17 @@ interface Seen {
   readonly frame: Frame | undefined;
 }
 
-/** @param bytes a response body as it came, after an optional `#wire {json}` line. */
+/** @param bytes a response body as it came, after an optional `#wire {json}` line and the headers that `curl -i` prints. */
 export function inspectCapture(bytes: Uint8Array, options: InspectOptions = {}): Inspection {
-  const { header, body } = splitHeader(bytes);
+  const { header, http, body } = openCapture(bytes);
   const { dialect, from } = dialectFor(body, options, header);
-  const decoder = streamDecoder(dialect, options.contentType ?? contentTypeOf(header));
+  const decoder = streamDecoder(dialect, options.contentType ?? http?.contentType ?? contentTypeOf(header));
   const seen: Seen[] = [];
   const keep = (event: StreamEvent, frame?: Frame) => void seen.push({ event, frame });
   decoder.push(body, keep);
   decoder.end(keep);
 
-  const record = recordOf(seen);
+  const record = recordOf(seen, http?.status ?? 200);
   const whole = seen.some((s) => s.event.whole === true);
   const stream = whole ? [] : seen.filter((s) => s.frame !== undefined);
   const outputs = stream.filter((s) => s.event.outputs.length > 0);
@@ -142,29 +142,6 @@ function inspected(event: StreamEvent, frame: Frame | undefined, index: number):
   };
 }
 
-interface Header {
-  readonly format?: string;
-  readonly framing?: string;
-}
-
-const HEADER = [...'#wire'].map((c) => c.charCodeAt(0));
-
-/** A leading `#wire {json}` line says what the capture is; the body is every byte after its line feed. */
-function splitHeader(bytes: Uint8Array): { header: Header; body: Uint8Array } {
-  if (!HEADER.every((c, i) => bytes[i] === c)) return { header: {}, body: bytes };
-  const lf = bytes.indexOf(10);
-  const end = lf < 0 ? bytes.length : lf;
-  const body = bytes.subarray(Math.min(end + 1, bytes.length));
-  try {
-    const json: unknown = JSON.parse(decodeUtf8(bytes, HEADER.length, end));
-    const format = isObject(json) ? textOf(json.format) : undefined;
-    const framing = isObject(json) ? textOf(json.framing) : undefined;
-    return { header: { ...(format && { format }), ...(framing && { framing }) }, body };
-  } catch {
-    return { header: {}, body };
-  }
-}
-
 function dialectFor(
   body: Uint8Array,
   options: InspectOptions,
@@ -183,8 +160,12 @@ function contentTypeOf(header: Header): string | undefined {
   return undefined;
 }
 
+function malformedOf(seen: readonly Seen[]): string {
+  return seen.find((s) => s.event.malformed !== undefined)?.event.malformed ?? '';
+}
+
 /** The record a run would have made, on a clock that counts events. */
-function recordOf(seen: readonly Seen[]): RequestRecord {
+function recordOf(seen: readonly Seen[], status: number): RequestRecord {
   const choices = new Set<number>();
   for (const { event } of seen) {
     for (const part of event.outputs) choices.add(part.choice);
@@ -205,11 +186,12 @@ function recordOf(seen: readonly Seen[]): RequestRecord {
   );
   recorder.dispatched(0);
   recorder.sent(0);
-  recorder.headers(0, 200);
+  recorder.headers(0, status);
   seen.forEach(({ event }, i) => {
     recorder.event(i, event, false);
   });
-  recorder.ended(seen.length, { kind: 'closed' });
+  const refused = status < 200 || status > 299;
+  recorder.ended(seen.length, refused ? { kind: 'http-error', status, detail: malformedOf(seen) } : { kind: 'closed' });
   return recorder.record();
 }
 

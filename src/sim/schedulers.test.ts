@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type Cluster, type Finished, NO_GAUGES } from './cluster.ts';
+import { type Cluster, type Finished, NO_GAUGES, QUEUE_FULL } from './cluster.ts';
 import { schedulerConformance } from './conformance.ts';
 import { ContinuousReplica } from './continuous.ts';
 import { DisaggregatedCluster } from './disaggregated.ts';
+import { FrontendCluster } from './frontend.ts';
 import { limitsOf } from './limits.ts';
 import { SharedLink } from './link.ts';
 import { ROUTER_POLICIES, RoutedCluster, RoutedDecodeCluster } from './router.ts';
@@ -43,6 +44,8 @@ schedulerConformance('speculative decoding', {
   fcfs: true,
   severalTokensAStep: true,
 });
+
+schedulerConformance('behind a frontend', { make: () => new FrontendCluster(replica(), 7.5), fcfs: true });
 
 function all(cluster: Cluster, offers: Parameters<typeof listed>[0]): Finished[] {
   const done: Finished[] = [];
@@ -203,5 +206,17 @@ describe('SpeculativeReplica', () => {
     expect(
       () => new SpeculativeReplica(step, limitsOf({ kvBlocks: 9, maxSeqs: 8, maxBatchedTokens: 16 }), speculation),
     ).toThrow(/below 8 sequences × 4 tokens/);
+  });
+});
+
+describe('FrontendCluster', () => {
+  it('delays what comes by a constant, and counts it as waiting', () => {
+    const cluster = new FrontendCluster(new ContinuousReplica(linearModel({ base: 10 }), roomy), 15, 2);
+    const [f] = all(cluster, [{ at: 3, spec: spec(0, 50, 2) }]);
+    expect([f!.arrived, f!.scheduled, f!.ended]).toEqual([3, 18, 38]);
+    expect(cluster.offer(spec(1, 5, 2), 40)).toBeGreaterThan(0);
+    expect(cluster.offer(spec(2, 5, 2), 41)).toBeGreaterThan(0);
+    expect(cluster.gauges().waiting).toBe(2);
+    expect(cluster.offer(spec(3, 5, 2), 42)).toBe(QUEUE_FULL);
   });
 });

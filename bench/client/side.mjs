@@ -1,6 +1,6 @@
 /**
  * One side of the comparison, in a process of its own: `node side.mjs bare|live URL STREAMS TOKENS TTFT_MS ITL_MS`.
- * Prints one line of JSON: CPU per stream event once warmed up, stamp errors against the server's schedule, memory.
+ * Prints one line of JSON: CPU per output token once warmed up, stamp errors against the server's schedule, memory.
  */
 import { performance } from 'node:perf_hooks';
 
@@ -8,21 +8,20 @@ const [kind, url, ...numbers] = process.argv.slice(2);
 const [streams, tokens, ttft, itl] = numbers.map(Number);
 const BODY = { model: 'mock', messages: [{ role: 'user', content: 'hello' }], max_tokens: tokens, stream: true };
 
-/** @type {{ warm(): Promise<unknown>; start(done: (sent: number, at: ArrayLike<number>) => void): void; close(): Promise<void> }} */
+/** @type {{ warm(): Promise<unknown>; tokens(): number; start(done: (sent: number, at: ArrayLike<number>) => void): void; close(): Promise<void> }} */
 const side = kind === 'bare' ? await bareSide() : await liveSide();
 
 await side.warm();
 await new Promise((resolve) => setTimeout(resolve, 300));
 const errors = new Float64Array(streams * tokens);
 let received = 0;
-let seen = 0;
-const eventsSeen = () => seen;
 let left = streams;
 const began = performance.now();
 /** Measured once the code is compiled: from here on. */
 const WARM_UP_MS = 2500;
 let cpu = process.cpuUsage();
 let before = 0;
+const eventsSeen = () => side.tokens();
 setTimeout(() => {
   before = eventsSeen();
   cpu = process.cpuUsage();
@@ -60,6 +59,7 @@ await side.close();
 
 /** The least that can be done over undici: dispatch, and a stamp for each callback. */
 async function bareSide() {
+  let seen = 0;
   const { Pool } = await import('undici');
   const target = new URL(url);
   const pool = new Pool(target.origin, { connections: null, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
@@ -67,6 +67,7 @@ async function bareSide() {
   const headers = { 'content-type': 'application/json', accept: 'text/event-stream' };
   return {
     warm: async () => {},
+    tokens: () => seen,
     start(done) {
       let sent = 0;
       const at = new Float64Array(tokens + 8);
@@ -80,7 +81,7 @@ async function bareSide() {
           onResponseStart() {},
           onResponseData() {
             at[n++] = performance.now();
-            seen++;
+            if (n > 1 && n <= tokens + 1) seen++;
           },
           onResponseEnd() {
             done(sent, at.subarray(1, 1 + tokens)); // after the role chunk
@@ -105,6 +106,7 @@ async function liveSide() {
   const kept = [];
   return {
     warm: () => engine.warm(streams),
+    tokens: () => engine.evidence().outputEvents,
     start(done) {
       const spec = {
         operation: operation++,
@@ -118,11 +120,6 @@ async function liveSide() {
         prompt: 'hello',
       };
       const recorder = new Recorder(spec, clock.now());
-      const event = recorder.event.bind(recorder);
-      recorder.event = (t, e, coalesced) => {
-        seen++;
-        event(t, e, coalesced);
-      };
       const ended = recorder.ended.bind(recorder);
       recorder.ended = (t, ending) => {
         ended(t, ending);

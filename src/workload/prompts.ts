@@ -1,9 +1,12 @@
 /**
- * Prompts synthesised to a token length. Each piece is a common English word with its leading space, one token in the
- * byte-pair vocabularies in use; what the server really counted stands in the report. The first pieces are drawn from the
- * operation's own key, so that prompts differ from their first block on and no prefix cache is primed by accident.
+ * Text synthesised to a token length. Each piece is a common English word with its leading space, one token in the
+ * byte-pair vocabularies in use; what the server really counted stands in the report. A text is a list of stretches, each
+ * the beginning of an endless stream of words named by a key: the same key is the same text, wherever and in whatever run
+ * of the same salt it appears. So shared prefixes are shared to the letter, and all other prompts differ from their first
+ * block on, and no prefix cache is primed by accident.
  */
-import { keyed } from '../base/random.ts';
+import { keyedSource } from '../base/random.ts';
+import { PREFIX_BLOCK_TOKENS } from '../core/request.ts';
 
 const WORDS = (
   'the of and to in is that for it as was with be by on not he his but at are this have from or had an they which one you ' +
@@ -18,10 +21,95 @@ const WORDS = (
   'city business give group toward young days let room word several second order number name country interest early'
 ).split(' ');
 
+/** How texts of a run are made. */
+export interface TextPlan {
+  /**
+   * Sets this run's texts apart from any other's, so that nothing a server cached before can match; below 2^20. 0: texts
+   * follow from the seed alone and come again in every run of it.
+   */
+  readonly salt: number;
+  /** Tokens the server's tokenizer makes of a word, measured there, or 1. */
+  readonly tokensPerWord: number;
+  /** Tokens the server adds to every prompt (chat template, begin token), measured there, or 0. */
+  readonly overhead: number;
+}
+
+export const PLAIN_TEXT: TextPlan = { salt: 0, tokensPerWord: 1, overhead: 0 };
+
+/** What a stretch is for: streams of different purposes never meet. */
+const PURPOSES = ['prompt', 'prefix', 'answer', 'block'] as const;
+export type Purpose = (typeof PURPOSES)[number];
+
+/** The first `tokens` pieces of the stream (purpose, key). */
+export interface Stretch {
+  readonly purpose: Purpose;
+  readonly key: number;
+  readonly tokens: number;
+}
+
+/** Writes stretches as text. */
+export interface TextSource {
+  text(stretches: readonly Stretch[]): string;
+  /** Words that make `tokens` by the measured ratio, at least one. */
+  words(tokens: number): number;
+  readonly plan: TextPlan;
+}
+
+export function textSource(seed: number, plan: TextPlan = PLAIN_TEXT): TextSource {
+  const textSeed = plan.salt === 0 ? seed : (seed % 2 ** 32) + plan.salt * 2 ** 32;
+  const sources = Object.fromEntries(PURPOSES.map((p) => [p, keyedSource(textSeed, p)])) as Record<
+    Purpose,
+    ReturnType<typeof keyedSource>
+  >;
+  const words = (tokens: number): number => Math.max(1, Math.round(tokens / plan.tokensPerWord));
+  return {
+    plan,
+    words,
+    text(stretches) {
+      const pieces: string[] = [];
+      for (const { purpose, key, tokens } of stretches) {
+        const u = sources[purpose](key);
+        for (let i = words(tokens); i > 0; i--) pieces.push(WORDS[Math.floor(u() * WORDS.length)] as string);
+      }
+      return pieces.join(' ');
+    },
+  };
+}
+
 /** A text of `tokens` pieces for (seed, operation); two operations share no prefix but by chance. */
 export function promptText(tokens: number, seed: number, operation: number): string {
-  const u = keyed(seed, 'prompt', operation);
-  const pieces = new Array<string>(tokens);
-  for (let i = 0; i < tokens; i++) pieces[i] = WORDS[Math.floor(u() * WORDS.length)] as string;
-  return pieces.join(' ');
+  return textSource(seed).text([{ purpose: 'prompt', key: operation, tokens }]);
+}
+
+/**
+ * Hashes of the leading whole blocks of 16 tokens. Each covers all before it, so two lists of stretches share block k
+ * exactly when they say the same up to its end. 53 bits in two lanes: among 10^6 blocks a false match has chance 10^-4.
+ */
+export function prefixBlocks(stretches: readonly Stretch[]): number[] {
+  const blocks: number[] = [];
+  let a = 0x811c9dc5 | 0;
+  let b = 0x6b43a9b5;
+  const mix = (x: number): void => {
+    a = Math.imul(a ^ x, 0x01000193);
+    a ^= a >>> 15;
+    b = Math.imul(b ^ x, 0x85ebca6b) ^ (b >>> 13);
+  };
+  let room = PREFIX_BLOCK_TOKENS;
+  for (const { purpose, key, tokens } of stretches) {
+    const tag = PURPOSES.indexOf(purpose) + 1;
+    for (let at = 0; at < tokens; ) {
+      const take = Math.min(room, tokens - at);
+      mix(tag);
+      mix(key | 0);
+      mix(Math.floor(key / 2 ** 32));
+      mix(at);
+      mix(take);
+      at += take;
+      room -= take;
+      if (room > 0) continue;
+      blocks.push((a >>> 0) * 2 ** 21 + (b >>> 11));
+      room = PREFIX_BLOCK_TOKENS;
+    }
+  }
+  return blocks;
 }

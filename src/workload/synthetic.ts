@@ -1,10 +1,10 @@
 /** The plain workloads: independent requests of drawn lengths, arriving open-loop, or from a closed loop of slots. */
-import { keyed } from '../base/random.ts';
+import { keyedSource } from '../base/random.ts';
 import type { Millis } from '../base/units.ts';
 import type { Offer, RequestSpec, Workload } from '../core/request.ts';
 import { type ArrivalPlan, arrivals } from './arrivals.ts';
-import { drawLength, type LengthPlan } from './lengths.ts';
-import { promptText } from './prompts.ts';
+import { type LengthPlan, lengthDraw } from './lengths.ts';
+import { PLAIN_TEXT, type TextPlan, textSource } from './prompts.ts';
 
 /** What each request asks for. */
 export interface RequestPlan {
@@ -15,6 +15,8 @@ export interface RequestPlan {
   readonly ignoreEos: boolean;
   /** `text`: a prompt of the drawn length, which each dialect puts in its own form; `none`: only lengths (simulation). */
   readonly prompt: 'text' | 'none';
+  /** How texts are made; by the seed alone when absent. */
+  readonly text?: TextPlan;
 }
 
 export const REQUEST_DEFAULTS: RequestPlan = {
@@ -28,28 +30,42 @@ export const REQUEST_DEFAULTS: RequestPlan = {
 
 /** The spec of one operation: a function of (plan, seed, operation) alone. */
 export function specOf(plan: RequestPlan, seed: number, operation: number): RequestSpec {
-  const inputTokens = drawLength(plan.input, keyed(seed, 'input-length', operation));
-  const outputTokens = drawLength(plan.output, keyed(seed, 'output-length', operation));
-  const base = {
+  return specSource(plan, seed)(operation);
+}
+
+/** The same for many operations, at a million a second. */
+export function specSource(plan: RequestPlan, seed: number): (operation: number) => RequestSpec {
+  const { choices, stream, ignoreEos } = plan;
+  const input = lengthDraw(plan.input);
+  const output = lengthDraw(plan.output);
+  const inputs = keyedSource(seed, 'input-length');
+  const outputs = keyedSource(seed, 'output-length');
+  const bare = (operation: number): RequestSpec => ({
     operation,
     attempt: 0,
     class: 'default',
-    inputTokens,
-    outputTokens,
-    choices: plan.choices,
-    stream: plan.stream,
-    ignoreEos: plan.ignoreEos,
+    inputTokens: input(inputs(operation)),
+    outputTokens: output(outputs(operation)),
+    choices,
+    stream,
+    ignoreEos,
+  });
+  if (plan.prompt === 'none') return bare;
+  const source = textSource(seed, plan.text ?? PLAIN_TEXT);
+  return (operation) => {
+    const spec = bare(operation);
+    const tokens = Math.max(1, spec.inputTokens - source.plan.overhead);
+    return { ...spec, prompt: source.text([{ purpose: 'prompt', key: operation, tokens }]) };
   };
-  if (plan.prompt === 'none') return base;
-  return { ...base, prompt: promptText(inputTokens, seed, operation) };
 }
 
 /** An endless open loop: whatever becomes of earlier requests, the next arrives when the process says. */
 export function openLoop(requests: RequestPlan, plan: ArrivalPlan, seed: number): Workload {
   const next = arrivals(plan, seed);
+  const spec = specSource(requests, seed);
   let operation = 0;
   return {
-    next: () => ({ at: next(), spec: specOf(requests, seed, operation++) }),
+    next: () => ({ at: next(), spec: spec(operation++) }),
     ended: () => [],
   };
 }
@@ -59,8 +75,9 @@ export function openLoop(requests: RequestPlan, plan: ArrivalPlan, seed: number)
  * with the server, so it cannot show capacity.
  */
 export function closedLoop(requests: RequestPlan, concurrency: number, seed: number, think: Millis = 0): Workload {
+  const spec = specSource(requests, seed);
   let operation = 0;
-  const offer = (at: Millis): Offer => ({ at, spec: specOf(requests, seed, operation++) });
+  const offer = (at: Millis): Offer => ({ at, spec: spec(operation++) });
   return {
     next: () => (operation < concurrency ? offer(0) : undefined),
     ended: (_operation, t) => [offer(t + think)],

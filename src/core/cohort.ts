@@ -4,10 +4,11 @@
  */
 import { type Millis, type PerSecond, toMicroGrid } from '../base/units.ts';
 import { LogSketch } from '../stats/sketch.ts';
-import type { Contract, LimitName } from './contract.ts';
+import type { Contract, ContractFor, LimitName } from './contract.ts';
 import { judge, LEDGER, type LedgerClass, measureOptions, type Verdict } from './judge.ts';
 import { forEachGap, type Metrics, measure } from './measure.ts';
 import type { RequestRecord } from './record.ts';
+import { PREDECESSOR_FAILED } from './request.ts';
 import type { Reducer } from './sink.ts';
 import type { TokenExactness, TokenSource } from './tokens.ts';
 
@@ -21,10 +22,16 @@ export interface Window {
    * gives the rates their length. Absent where the window decides.
    */
   readonly operations?: readonly [from: number, to: number];
+  /**
+   * In a load of sessions the cohort is those that arrived in the window, `[from, to)`, with all their turns, whenever these
+   * came. Operations of no session are then told by the window.
+   */
+  readonly sessions?: readonly [from: number, to: number];
 }
 
 /** Whether an operation belongs to the window's cohort. */
-export function inCohort(window: Window, operation: number, scheduled: Millis): boolean {
+export function inCohort(window: Window, operation: number, scheduled: Millis, session?: number): boolean {
+  if (window.sessions && session !== undefined) return session >= window.sessions[0] && session < window.sessions[1];
   if (window.operations) return operation >= window.operations[0] && operation < window.operations[1];
   return scheduled >= window.start && scheduled < window.end;
 }
@@ -93,6 +100,8 @@ export interface CohortFold {
   readonly lengths: Lengths;
   /** Elapsed time at which the longest unsuccessful operation was given up: what "> x" says of an infinite quantile. */
   readonly censoredAbove: Millis;
+  /** Of the unsent, turns that were not sent because their predecessor failed: not the client's doing. */
+  readonly unsentAfterFailure: number;
 }
 
 export interface Lengths {
@@ -105,6 +114,7 @@ export interface Lengths {
 export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
   readonly contract: Contract;
   readonly window: Window;
+  readonly #contractFor: ContractFor;
   #arrivals = new Column64();
   /** Numbers of the operations: those of one instant stand in their order, whichever shard had them. */
   #operations = new Column64();
@@ -131,23 +141,28 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
   #coarseFirstChunk = 0;
   #lengths = { askedInput: 0, achievedInput: 0, askedOutput: 0, achievedOutput: 0 };
   #censoredAbove = 0;
+  #unsentAfterFailure = 0;
 
-  constructor(contract: Contract, window: Window) {
+  /** @param contractFor the contract of each traffic class, where they differ. */
+  constructor(contract: Contract, window: Window, contractFor: ContractFor = () => contract) {
     this.contract = contract;
     this.window = window;
+    this.#contractFor = contractFor;
   }
 
   /** Folds one operation (attempts already folded). Those outside the window are left out. */
   add(record: RequestRecord): void {
-    if (!inCohort(this.window, record.operation, record.stamps.scheduled)) return;
-    const metrics = measure(record, measureOptions(this.contract));
-    const verdict = judge(metrics, record, this.contract);
+    if (!inCohort(this.window, record.operation, record.stamps.scheduled, record.session)) return;
+    const contract = this.#contractFor(record.class);
+    const metrics = measure(record, measureOptions(contract));
+    const verdict = judge(metrics, record, contract);
     this.addJudged(record, metrics, verdict);
   }
 
   /** The same for a caller that already has metrics and verdict. */
   addJudged(record: RequestRecord, metrics: Metrics, verdict: Verdict): void {
     this.#ledger[verdict.class]++;
+    if (record.outcome === 'unsent' && record.reason === PREDECESSOR_FAILED) this.#unsentAfterFailure++;
     this.#attempts += record.attempts;
     this.#events += record.events;
     this.#coalesced += record.coalesced;
@@ -241,6 +256,7 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
     this.#coarseFirstChunk += other.#coarseFirstChunk;
     for (const k of Object.keys(this.#lengths) as (keyof Lengths)[]) this.#lengths[k] += other.#lengths[k];
     this.#censoredAbove = Math.max(this.#censoredAbove, other.#censoredAbove);
+    this.#unsentAfterFailure += other.#unsentAfterFailure;
   }
 
   finish(): CohortFold {
@@ -279,6 +295,7 @@ export class CohortReducer implements Reducer<RequestRecord, CohortFold> {
       coarseFirstChunk: this.#coarseFirstChunk,
       lengths: { ...this.#lengths },
       censoredAbove: this.#censoredAbove,
+      unsentAfterFailure: this.#unsentAfterFailure,
     };
   }
 }

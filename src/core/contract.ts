@@ -73,6 +73,14 @@ export const CONTRACT_DEFAULTS: Omit<Contract, 'name' | 'limits'> = {
   attainment: 0.9,
 };
 
+/** The contract a traffic class is judged by. */
+export type ContractFor = (trafficClass: string) => Contract;
+
+/** Classes under contracts of their own, the others under the run's. */
+export function contractFor(contract: Contract, classes: Readonly<Record<string, Contract>> = {}): ContractFor {
+  return (name) => (Object.hasOwn(classes, name) ? (classes[name] as Contract) : contract);
+}
+
 /** A contract from its limits, the rest by default. */
 export function contractOf(limits: Limits, rest: Partial<Omit<Contract, 'limits'>> = {}): Contract {
   return { ...CONTRACT_DEFAULTS, name: 'custom', ...rest, limits };

@@ -35,24 +35,29 @@ export function cursorToDisk(
   };
 }
 
-function windowToDisk({ start, end, estimated, operations }: Window): object {
+function windowToDisk({ start, end, estimated, operations, sessions }: Window): object {
   return {
     start_us: toMicros(start),
     end_us: toMicros(end),
     ...(estimated && { estimated }),
     ...(operations && { operations }),
+    ...(sessions && { sessions }),
   };
 }
 
 function windowFromDisk(value: unknown): Window | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  const { start_us, end_us, estimated, operations } = value as Record<string, unknown>;
-  const counted = Array.isArray(operations) && operations.length === 2 && operations.every(Number.isSafeInteger);
+  const { start_us, end_us, estimated, operations, sessions } = value as Record<string, unknown>;
+  const range = (x: unknown): readonly [number, number] | undefined =>
+    Array.isArray(x) && x.length === 2 && x.every(Number.isSafeInteger) ? [x[0], x[1]] : undefined;
+  const counted = range(operations);
+  const arrived = range(sessions);
   return {
     start: millis(start_us),
     end: millis(end_us),
     ...(estimated === true && { estimated }),
-    ...(counted && { operations: operations as unknown as readonly [number, number] }),
+    ...(counted && { operations: counted }),
+    ...(arrived && { sessions: arrived }),
   };
 }
 

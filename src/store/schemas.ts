@@ -75,6 +75,13 @@ export const CURSOR_JSON = {
           minItems: 2,
           maxItems: 2,
         },
+        sessions: {
+          type: 'array',
+          description: 'in a load of sessions, the cohort’s, [from, to), with all their turns',
+          items: count,
+          minItems: 2,
+          maxItems: 2,
+        },
       },
     },
     open: {

@@ -6,7 +6,7 @@ import { type Millis, type PerSecond, toMicroGrid } from '../base/units.ts';
 import { foldAttempts } from '../core/attempts.ts';
 import type { Cancel, Clock } from '../core/clock.ts';
 import type { Window } from '../core/cohort.ts';
-import type { Contract } from '../core/contract.ts';
+import type { Contract, ContractFor } from '../core/contract.ts';
 import type { Ending, Engine } from '../core/engine.ts';
 import { judgeRecord } from '../core/judge.ts';
 import type { RequestRecord } from '../core/record.ts';
@@ -19,6 +19,8 @@ import { type WindowPlan, WindowPlanner } from './window.ts';
 
 export interface DrivePlan {
   readonly contract: Contract;
+  /** Contracts of traffic classes that have their own. */
+  readonly contractFor?: ContractFor;
   readonly window: WindowPlan;
   readonly seed: number;
   /** Operations in flight beyond which an offer becomes `unsent`, never silence. Unbounded when absent. */
@@ -45,6 +47,8 @@ export interface OpenOperation {
   readonly operation: number;
   readonly scheduled: Millis;
   readonly class: string;
+  readonly session?: number;
+  readonly turn?: number;
 }
 
 export interface DriveResult {
@@ -84,6 +88,7 @@ export function drive(workload: Workload, engine: Engine, clock: Clock, plan: Dr
 
 interface Operation {
   readonly spec: RequestSpec;
+  readonly contract: Contract;
   readonly scheduled: Millis;
   readonly cohort: boolean;
   readonly records: RequestRecord[];
@@ -131,6 +136,8 @@ class Driver implements Drive {
   #final = 0;
   #good = 0;
   #cohortOffered = 0;
+  /** Turns of the cohort's sessions that wait for their think time to pass. */
+  #cohortPending = 0;
   #cohortFinal = 0;
   #cohortGood = 0;
   #attempts = 0;
@@ -164,6 +171,7 @@ class Driver implements Drive {
     this.#stopping = true;
     for (const cancel of this.#planned) cancel();
     this.#planned.clear();
+    this.#cohortPending = 0;
     this.#planner.stop(this.#clock.now(), this.#next);
     this.#checkEnd();
   }
@@ -182,6 +190,8 @@ class Driver implements Drive {
       operation: spec.operation,
       scheduled,
       class: spec.class,
+      ...(spec.session !== undefined && { session: spec.session }),
+      ...(spec.turn !== undefined && { turn: spec.turn }),
     }));
   }
 
@@ -211,28 +221,32 @@ class Driver implements Drive {
 
   /** Plans the workload's next arrival. One is planned at a time, so an endless workload needs no memory. */
   #pull(): void {
-    const offer = this.#workload.next();
-    if (!offer) {
-      this.#exhausted = true;
-      return;
+    for (;;) {
+      const offer = this.#workload.next();
+      if (!offer) {
+        this.#exhausted = true;
+        return;
+      }
+      this.#planOffer(offer, true);
+      if (offer.at > 0) return; // a closed loop opens all its slots at once
     }
-    this.#planOffer(offer, true);
-    if (offer.at === 0) this.#pull(); // a closed loop opens all its slots at once
   }
 
-  #planOffer(offer: Offer, pull: boolean): void {
+  #planOffer(offer: Offer, pull: boolean, pending = 0): void {
     const scheduled = toMicroGrid(this.#origin + offer.at);
+    this.#cohortPending += pending;
     const cancel = this.#clock.at(scheduled, () => {
       this.#planned.delete(cancel);
-      if (pull && offer.at > 0) this.#pull(); // the next one is planned before this one costs any time
-      this.#launch(offer.spec, scheduled);
+      this.#cohortPending -= pending;
+      this.#launch(offer, scheduled);
+      if (pull && offer.at > 0 && !this.#stopping && !this.#ended) this.#pull(); // drawing the next one delays none
     });
     this.#planned.add(cancel);
   }
 
-  #launch(spec: RequestSpec, scheduled: Millis): void {
+  #launch({ spec, unsent }: Offer, scheduled: Millis): void {
     if (this.#stopping || this.#ended) return;
-    const cohort = this.#planner.offered(spec.operation, scheduled);
+    const cohort = this.#planner.offered(spec.operation, scheduled, spec.session, spec.turn);
     if (!cohort && this.#plan.coolDown === false && this.#planner.closed(scheduled, this.#next)) {
       this.#checkEnd();
       return;
@@ -246,6 +260,7 @@ class Driver implements Drive {
     }
     const op: Operation = {
       spec,
+      contract: this.#plan.contractFor?.(spec.class) ?? this.#plan.contract,
       scheduled,
       cohort,
       records: [],
@@ -258,13 +273,16 @@ class Driver implements Drive {
     const full = this.#plan.maxInFlight !== undefined && this.#open.size >= this.#plan.maxInFlight;
     this.#open.set(spec.operation, op);
     this.#maxInFlight = Math.max(this.#maxInFlight, this.#open.size);
+    if (unsent !== undefined) {
+      this.#giveUp(op, this.#clock.now(), 'unsent', unsent);
+      return;
+    }
     if (full) {
       if (cohort) this.#unsent++;
       this.#giveUp(op, this.#clock.now(), 'unsent', 'client-limit');
       return;
     }
-    const { deadline } = this.#plan.contract;
-    op.cancelTimer = this.#clock.at(scheduled + deadline, () => this.#pastDeadline(op));
+    op.cancelTimer = this.#clock.at(scheduled + op.contract.deadline, () => this.#pastDeadline(op));
     this.#begin(op, scheduled);
   }
 
@@ -277,9 +295,9 @@ class Driver implements Drive {
 
   /** Deadlines run from the contract's start; from `dispatched` it may be later than planned. */
   #pastDeadline(op: Operation): void {
-    if (this.#plan.contract.boundary === 'dispatched') {
+    if (op.contract.boundary === 'dispatched') {
       const dispatched = op.records[0]?.stamps.dispatched ?? op.attempt?.dispatchedAt ?? this.#clock.now();
-      const due = dispatched + this.#plan.contract.deadline;
+      const due = dispatched + op.contract.deadline;
       if (due > this.#clock.now()) {
         op.cancelTimer = this.#clock.at(due, () => this.#pastDeadline(op));
         return;
@@ -301,7 +319,7 @@ class Driver implements Drive {
     if (op.retries < retry.retries && mayRetry(record) && !this.#ended) {
       op.retries++;
       const due = toMicroGrid(t + backoffOf(retry, this.#plan.seed, op.spec.operation, op.retries));
-      if (due < op.scheduled + this.#plan.contract.deadline) {
+      if (due < op.scheduled + op.contract.deadline) {
         op.cancelAttempt = this.#clock.at(due, () => this.#begin(op, due));
         return;
       }
@@ -342,7 +360,7 @@ class Driver implements Drive {
     }
     this.#final++;
     const folded = foldAttempts(op.records);
-    const { metrics, verdict } = judgeRecord(folded, this.#plan.contract);
+    const { metrics, verdict } = judgeRecord(folded, op.contract);
     const good = verdict.class === 'good';
     if (good) this.#good++;
     if (op.cohort) {
@@ -354,7 +372,10 @@ class Driver implements Drive {
     this.#watchWindow();
     if (!this.#stopping && !this.#ended) {
       const ok = folded.outcome === 'completed';
-      for (const offer of this.#workload.ended(op.spec.operation, t - this.#origin, ok)) this.#planOffer(offer, false);
+      for (const offer of this.#workload.ended(op.spec.operation, t - this.#origin, ok)) {
+        const next = op.cohort && offer.spec.session !== undefined && offer.spec.session === op.spec.session;
+        this.#planOffer(offer, false, next ? 1 : 0); // the session's next turn: the cohort is not final without it
+      }
     }
     this.#checkEnd();
   }
@@ -362,20 +383,20 @@ class Driver implements Drive {
   /** The window's end passes by time, also when nothing arrives then. */
   #watchWindow(): void {
     const window = this.#planner.window;
-    if (!window || window.operations || this.#cancelWatch) return;
+    if (!window || this.#planner.counted || this.#cancelWatch) return;
     this.#cancelWatch = this.#clock.at(window.end, () => this.#checkEnd());
   }
 
   #checkEnd(): void {
     if (this.#ended) return;
-    const cohortOpen = this.#cohortOffered - this.#cohortFinal;
+    const cohortOpen = this.#cohortOffered - this.#cohortFinal + this.#cohortPending;
     if (this.#stopping) {
       if (this.#open.size === 0 || (cohortOpen === 0 && this.#cohortOffered > 0)) this.#finish(this.#how);
       return;
     }
     if (cohortOpen === 0 && this.#planner.closed(this.#clock.now(), this.#next)) this.#finish('finished');
     else if (this.#exhausted && this.#planned.size === 0 && this.#open.size === 0) {
-      this.#planner.stop(this.#clock.now(), this.#next);
+      if (!this.#plan.window.whole) this.#planner.stop(this.#clock.now(), this.#next);
       this.#finish('finished');
     }
   }

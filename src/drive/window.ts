@@ -14,6 +14,12 @@ export interface WindowPlan {
   readonly requests?: number;
   /** Planned offers a second, where the load has one (a closed loop has none). */
   readonly rate?: PerSecond;
+  /**
+   * The load is of sessions: the cohort is those that arrive in the window (or `requests` of them), with all their turns.
+   */
+  readonly sessions?: boolean;
+  /** The window spans the whole of a finite load (a trace): it stays as planned when the load is exhausted. */
+  readonly whole?: boolean;
 }
 
 /** How many of the first operations an automatic warm-up waits for: five seconds' worth, between 5 and 20. */
@@ -27,6 +33,8 @@ export class WindowPlanner {
   readonly #sample: number;
   #early: Millis[] = [];
   #window: Window | undefined;
+  /** The session that will arrive next. */
+  #nextSession = 0;
 
   constructor(plan: WindowPlan, origin: Millis) {
     this.#plan = plan;
@@ -41,12 +49,34 @@ export class WindowPlanner {
     return this.#window;
   }
 
-  /** An operation is about to be offered. @returns whether it is of the cohort. */
-  offered(operation: number, scheduled: Millis): boolean {
+  /** The cohort is counted, not timed. */
+  get counted(): boolean {
+    return this.#plan.requests !== undefined;
+  }
+
+  /**
+   * An operation is about to be offered. @returns whether it is of the cohort.
+   * @param session of a load of sessions, with the turn; a session arrives with its turn 0.
+   */
+  offered(operation: number, scheduled: Millis, session?: number, turn = 0): boolean {
     const { warmup } = this.#plan;
+    if (session !== undefined && turn === 0) this.#nextSession = session;
+    if (session !== undefined && turn > 0) {
+      return this.#window !== undefined && inCohort(this.#window, operation, scheduled, session);
+    }
     if (!this.#window && warmup !== 'auto' && scheduled >= this.#origin + warmup)
       this.#open(this.#origin + warmup, operation);
-    return this.#window !== undefined && inCohort(this.#window, operation, scheduled);
+    if (session !== undefined) this.#arrived(session, scheduled);
+    return this.#window !== undefined && inCohort(this.#window, operation, scheduled, session);
+  }
+
+  /** A session arrives: it joins the cohort of a timed window, which grows session by session. */
+  #arrived(session: number, scheduled: Millis): void {
+    this.#nextSession = session + 1;
+    const w = this.#window;
+    if (!w?.sessions || this.counted || scheduled < w.start || scheduled >= w.end) return;
+    const [from, to] = w.sessions;
+    this.#window = { ...w, sessions: [from === to ? session : from, session + 1] };
   }
 
   /** An operation ended `e2e` after it was scheduled. @param next the operation that will be offered next. */
@@ -63,8 +93,21 @@ export class WindowPlanner {
    */
   stop(now: Millis, next: number): void {
     const w = this.#window;
-    if (!w) this.#window = { start: this.#origin, end: Math.max(now, this.#origin + 1), estimated: true };
-    else if (w.operations) {
+    if (!w) {
+      this.#window = {
+        start: this.#origin,
+        end: Math.max(now, this.#origin + 1),
+        estimated: true,
+        ...(this.#plan.sessions && { sessions: [0, this.#nextSession] }),
+      };
+    } else if (w.sessions && this.counted) {
+      const [from, to] = w.sessions;
+      this.#window = {
+        ...w,
+        end: Math.max(w.start + 1, Math.min(w.end, now)),
+        sessions: [from, Math.max(from, Math.min(to, this.#nextSession))],
+      };
+    } else if (w.operations) {
       const from = w.operations[0];
       this.#window = {
         ...w,
@@ -78,20 +121,27 @@ export class WindowPlanner {
   closed(now: Millis, next: number): boolean {
     const w = this.#window;
     if (!w) return false;
+    if (w.sessions && this.counted) return this.#nextSession >= w.sessions[1];
     return w.operations ? next >= w.operations[1] : now >= w.end;
   }
 
   #open(start: Millis, next: number): void {
-    const { duration, requests, rate } = this.#plan;
+    const { duration, requests, rate, sessions } = this.#plan;
     const at = toMicroGrid(start);
-    if (requests === undefined) this.#window = { start: at, end: toMicroGrid(at + (duration ?? 30_000)) };
-    else {
+    const first = this.#nextSession;
+    if (requests === undefined) {
+      this.#window = {
+        start: at,
+        end: toMicroGrid(at + (duration ?? 30_000)),
+        ...(sessions && { sessions: [first, first] }),
+      };
+    } else {
       const length = rate === undefined ? undefined : (1000 * requests) / rate;
       this.#window = {
         start: at,
         end: toMicroGrid(at + (length ?? 1)),
         ...(length === undefined && { estimated: true }),
-        operations: [next, next + requests],
+        ...(sessions ? { sessions: [first, first + requests] } : { operations: [next, next + requests] }),
       };
     }
   }

@@ -44,9 +44,10 @@ export async function reportOfRun(run: RunReader, options: ReportOptions = {}): 
   const client: ClientHealth = {
     ...(sendLag && { sendLag }),
     ...(health?.event_loop_ms && { eventLoop: health.event_loop_ms }),
+    ...(health?.evidence?.stampLate !== undefined && { stampLate: health.evidence.stampLate as Spread }),
     ...(health?.cpu !== undefined && { cpu: health.cpu }),
     ...(fold.events > 0 && { coalesced: fold.coalesced / fold.events }),
-    unsent: fold.ledger.unsent,
+    unsent: fold.reasons.get('client-limit')?.count ?? 0,
     dropped: health?.dropped ?? run.cursor?.dropped ?? 0,
   };
   const { target, workload } = run.meta;

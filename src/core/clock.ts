@@ -60,52 +60,81 @@ export interface HostTimers {
   readonly clearImmediate: (handle: never) => void;
 }
 
+/** Below this it is quicker to look at the time again than to go round the event loop. */
+const BUSY_WAIT: Millis = 0.03;
+
 /**
  * A wall clock. One host timer is armed for the earliest planned time: coarse until `spin` milliseconds before it, then
  * by `setImmediate`, which keeps polling for I/O between looks. (`setTimeout` alone is up to 1–3 ms late.)
  */
 export function wallClock(host: HostTimers, spin: Millis = 2): Clock {
-  const queue = new EventQueue();
-  let armedFor = Number.POSITIVE_INFINITY;
-  let disarm: (() => void) | undefined;
+  return new WallClock(host, spin);
+}
 
-  const arm = (): void => {
-    const due = queue.nextAt();
-    if (due === armedFor) return;
-    disarm?.();
-    disarm = undefined;
-    armedFor = due;
-    if (due === Number.POSITIVE_INFINITY) return;
-    const wait = due - host.now() - spin;
-    if (wait >= 1) {
-      const handle = host.setTimeout(fire, Math.min(Math.floor(wait), 2 ** 31 - 1));
-      disarm = () => host.clearTimeout(handle as never);
-    } else {
-      const handle = host.setImmediate(fire);
-      disarm = () => host.clearImmediate(handle as never);
+class WallClock implements Clock {
+  readonly now: () => Millis;
+  readonly #host: HostTimers;
+  readonly #spin: Millis;
+  readonly #queue = new EventQueue();
+  /** What is armed: at most one of these, for `#armedFor`. */
+  #timeout: unknown;
+  #immediate: unknown;
+  #armedFor = Number.POSITIVE_INFINITY;
+
+  constructor(host: HostTimers, spin: Millis) {
+    this.now = host.now;
+    this.#host = host;
+    this.#spin = spin;
+  }
+
+  at(time: Millis, run: () => void): Cancel {
+    const cancel = this.#queue.plan(time, run);
+    this.#arm();
+    return () => {
+      cancel();
+      this.#arm();
+    };
+  }
+
+  #arm(): void {
+    const due = this.#queue.nextAt();
+    if (due === this.#armedFor) return;
+    this.#disarm();
+    this.#armedFor = due;
+    if (due !== Number.POSITIVE_INFINITY) this.#wait(due - this.#host.now());
+  }
+
+  /** Arms for something due in `left`. The spin goes through here tens of times a millisecond: it makes no closures. */
+  #wait(left: Millis): void {
+    const coarse = Math.floor(left - this.#spin);
+    if (coarse >= 1) this.#timeout = this.#host.setTimeout(this.#fire, Math.min(coarse, 2 ** 31 - 1));
+    else this.#immediate = this.#host.setImmediate(this.#fire);
+  }
+
+  #disarm(): void {
+    if (this.#timeout !== undefined) this.#host.clearTimeout(this.#timeout as never);
+    if (this.#immediate !== undefined) this.#host.clearImmediate(this.#immediate as never);
+    this.#timeout = undefined;
+    this.#immediate = undefined;
+  }
+
+  readonly #fire = (): void => {
+    this.#timeout = undefined;
+    this.#immediate = undefined;
+    let now = this.#host.now();
+    const left = this.#armedFor - now;
+    if (left > BUSY_WAIT) {
+      this.#wait(left);
+      return;
     }
-  };
-  const fire = (): void => {
-    disarm = undefined;
-    armedFor = Number.POSITIVE_INFINITY;
+    while (now < this.#armedFor) now = this.#host.now();
+    this.#armedFor = Number.POSITIVE_INFINITY;
     try {
       // What was due when we woke; what these plan for the same instant waits for the next turn, so I/O is never starved.
-      const now = host.now();
-      for (let left = queue.size; left > 0 && queue.nextAt() <= now; left--) queue.pop()?.();
+      for (let n = this.#queue.size; n > 0 && this.#queue.nextAt() <= now; n--) this.#queue.pop()?.();
     } finally {
-      arm();
+      this.#arm();
     }
-  };
-  return {
-    now: host.now,
-    at(time, run) {
-      const cancel = queue.plan(time, run);
-      arm();
-      return () => {
-        cancel();
-        arm();
-      };
-    },
   };
 }
 

@@ -48,7 +48,9 @@ export type Ending =
   /** No response, or no whole one. `stale`: a reused socket was reset before any byte of the response. */
   | { readonly kind: 'failed'; readonly reason: TransportFailure; readonly detail: string; readonly stale?: boolean };
 
+/** `client-limit`: our own machine could not (open files, local ports); the operation was never sent. */
 export type TransportFailure =
+  | 'client-limit'
   | 'dns'
   | 'connect'
   | 'tls'

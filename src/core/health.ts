@@ -17,11 +17,13 @@ export interface ClientHealth {
   readonly sendLag?: Spread;
   /** How much later than planned the event loop came round; absent where there is none (simulation). */
   readonly eventLoop?: Spread;
+  /** By how much stamps may be late because other streams that were ready together were read first: their bias in lock-step. */
+  readonly stampLate?: Spread;
   /** Share of stream events that shared an earlier one's read. */
   readonly coalesced?: Share;
   /** CPU time over wall time of the measuring process, 1 = one core. */
   readonly cpu?: number;
-  /** Offers the client never sent because of its own limits. */
+  /** Offers the client never sent because of its own limits (not turns whose predecessor failed). */
   readonly unsent: number;
   /** Records dropped on the way to the run folder. */
   readonly dropped: number;

@@ -81,11 +81,13 @@ export class Recorder implements Observer {
     this.#events++;
     if (coalesced) this.#coalesced++;
     this.#stamps.firstEvent ??= at;
-    for (const part of event.outputs) {
+    const { outputs } = event;
+    for (let i = 0; i < outputs.length; i++) {
+      const part = outputs[i]!;
       this.#timeline.push(at, part.tokens ?? -1, part.kind, part.choice);
       if (part.kind === 'unclassified') this.#unclassified++;
-      this.#stamps.firstOutput ??= at;
-      if (isAnswer(part.kind)) this.#stamps.firstAnswer ??= at;
+      if (this.#stamps.firstOutput === undefined) this.#stamps.firstOutput = at;
+      if (this.#stamps.firstAnswer === undefined && isAnswer(part.kind)) this.#stamps.firstAnswer = at;
       this.#stamps.lastOutput = at;
     }
     if (event.finishes) this.#finishes.push(...event.finishes);
@@ -168,6 +170,8 @@ export class Recorder implements Observer {
       case 'refused':
         return { outcome: 'rejected', reason: 'refused', detail: ending.detail };
       case 'failed':
+        if (ending.reason === 'client-limit')
+          return { outcome: 'unsent', reason: ending.reason, detail: ending.detail };
         return { outcome: 'failed', reason: ending.stale ? 'stale-connection' : ending.reason, detail: ending.detail };
       case 'closed':
         break;

@@ -165,6 +165,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       if (this.#readOutputs > 0) this.#closeRead();
       this.#silence = t - this.#at;
       if (t > this.#at) this.#at = t;
+      this.#x.evidence.turns.read(t);
       this.#readEvents = 0;
       reading = this;
       if (!clearing) {

@@ -3,7 +3,7 @@ import type { Cancel, Clock } from '../core/clock.ts';
 import type { Engine, Observer } from '../core/engine.ts';
 import type { RequestSpec } from '../core/request.ts';
 import { requestBody, streamDecoder } from '../wire/index.ts';
-import { Attempt, type Decoder, type Exchange } from './attempt.ts';
+import { Attempt, type Exchange } from './attempt.ts';
 import { dialer } from './dial.ts';
 import { EvidenceCounters, type LiveEvidence } from './evidence.ts';
 import { failureOf } from './failure.ts';
@@ -12,7 +12,6 @@ import { Lanes } from './lanes.ts';
 import type { LiveOptions } from './options.ts';
 import { type HttpProxy, proxyFor } from './proxy.ts';
 import { type Redactor, redactor, secretsOfHeaders, secretsOfUrl } from './secrets.ts';
-import { STEADY, steady } from './steady.ts';
 import { type Target, targetOf } from './target.ts';
 
 export interface LiveEngine extends Engine {
@@ -58,10 +57,7 @@ export function liveEngine(options: LiveOptions, clock: Clock): LiveEngine {
   const prefix = proxy !== undefined && target.origin.protocol === 'http:' ? target.origin.origin : '';
   const paths = { stream: prefix + target.path(model, true), whole: prefix + target.path(model, false) };
   const idPrefix = options.idPrefix ?? 'op-';
-  const decoderFor = (contentType: string): Decoder => {
-    const decoder = streamDecoder(target.dialect, contentType);
-    return STEADY.has(target.dialect.name) ? steady(decoder) : decoder;
-  };
+  const decoderFor = (contentType: string) => streamDecoder(target.dialect, contentType);
   let closing: Promise<void> | undefined;
 
   return {

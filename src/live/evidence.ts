@@ -3,6 +3,7 @@
  * passes them on. Coalescing without event-loop delay is evidence about the upstream, not about the client.
  */
 import type { Millis } from '../base/units.ts';
+import { Turns } from './turns.ts';
 
 /** Events in one read, and the silence before it, from which on a read counts as a burst. */
 export const BURST_EVENTS = 4;
@@ -21,6 +22,8 @@ export interface LiveEvidence {
   readonly largestBurst: number;
   /** Responses of several output events that all came in one read: nothing inside them can be timed. */
   readonly inOneRead: number;
+  /** By how much stamps may be late because other streams, ready in the same turn of the event loop, were read first. */
+  readonly stampLate?: { readonly p50: Millis; readonly p99: Millis; readonly max: Millis };
   /** Connections opened, and requests that were the first, or not the first, on theirs. */
   readonly connections: number;
   readonly onFreshConnection: number;
@@ -56,10 +59,16 @@ export class EvidenceCounters {
   onFreshConnection = 0;
   onReusedConnection = 0;
   readonly headers = new Map<string, Set<string>>();
+  readonly turns = new Turns();
 
   snapshot(): LiveEvidence {
-    const { headers, ...counts } = this;
-    return { ...counts, headers: Object.fromEntries([...headers].map(([name, values]) => [name, [...values]])) };
+    const { headers, turns, ...counts } = this;
+    const stampLate = turns.spread();
+    return {
+      ...counts,
+      ...(stampLate && { stampLate }),
+      headers: Object.fromEntries([...headers].map(([name, values]) => [name, [...values]])),
+    };
   }
 
   response(headers: Readonly<Record<string, string | string[] | undefined>>, clean: (text: string) => string): void {

@@ -12,7 +12,7 @@ describe('failureOf', () => {
     ['EAI_AGAIN', 'dns'],
     ['ECONNREFUSED', 'connect'],
     ['UND_ERR_CONNECT_TIMEOUT', 'connect'],
-    ['EMFILE', 'connect'],
+    ['EMFILE', 'client-limit'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls'],
     ['CERT_HAS_EXPIRED', 'tls'],

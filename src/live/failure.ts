@@ -41,7 +41,7 @@ function explain(error: unknown, place: FailurePlace): [TransportFailure, string
   }
   if (isTls(code, message)) return ['tls', explainTls(code, message, host)];
   const open = OPEN_FILES[code];
-  if (open !== undefined) return ['connect', `${open} (${code})`];
+  if (open !== undefined) return ['client-limit', `${open} (${code})`];
   const connect = CONNECT[code];
   if (connect !== undefined) return ['connect', `${host} ${connect} (${code})`];
   if (name === 'HTTPParserError') {

@@ -212,6 +212,10 @@ function clientLines({ client, tokens }: Report, p: Paint): string[] {
   if (client.send_lag_ms)
     parts.push(`send lag p50 ${formatDuration(client.send_lag_ms.p50)}, p99 ${formatDuration(client.send_lag_ms.p99)}`);
   if (client.event_loop_ms) parts.push(`event-loop delay p99 ${formatDuration(client.event_loop_ms.p99)}`);
+  if (client.stamp_late_ms) {
+    const { p50, p99 } = client.stamp_late_ms;
+    parts.push(`stamps late behind streams read first p50 ${formatDuration(p50)}, p99 ${formatDuration(p99)}`);
+  }
   if (client.coalesced !== null) parts.push(`${percentText(client.coalesced, 2)} of events coalesced`);
   if (client.cpu !== null) parts.push(`CPU ${percentText(client.cpu, 2)} of one core`);
   const verdict = client.verdict === 'ok' ? p.green('ok') : p.red('client-bound');

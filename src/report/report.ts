@@ -218,6 +218,8 @@ export interface ClientReport {
   /** Share of stream events that came in the same read as an earlier one. */
   readonly coalesced: number | null;
   readonly event_loop_ms: SpreadReport | null;
+  /** By how much stamps may be late because other streams, ready at the same moment, were read first. */
+  readonly stamp_late_ms: SpreadReport | null;
   /** Cores used by the measuring process. */
   readonly cpu: number | null;
   readonly unsent: number;

@@ -13,8 +13,14 @@ export function pacedClock(wall: Clock, speed = 1): Clock {
     throw new InputError(`speed ${speed} is not a positive number; 1 is real time, 10 ten times as fast`);
   }
   const origin = wall.now();
+  /** The latest planned time that has come: converting to the wall and back may round to just below it. */
+  let reached = 0;
   return {
-    now: () => (wall.now() - origin) * speed,
-    at: (time, run) => wall.at(origin + time / speed, run),
+    now: () => Math.max(reached, (wall.now() - origin) * speed),
+    at: (time, run) =>
+      wall.at(origin + time / speed, () => {
+        reached = Math.max(reached, time);
+        run();
+      }),
   };
 }

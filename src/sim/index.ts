@@ -3,6 +3,7 @@ export * from './cluster.ts';
 export * from './continuous.ts';
 export * from './disaggregated.ts';
 export * from './frontend.ts';
+export * from './held-batch.ts';
 export * from './limits.ts';
 export * from './link.ts';
 export * from './paced.ts';

@@ -31,7 +31,7 @@ export interface Health {
 
 export async function reportOfRun(run: RunReader, options: ReportOptions = {}): Promise<Report> {
   const contract = options.contract ?? run.meta.contract;
-  const window = run.cursor?.window ?? (await inferWindow(run));
+  const window = await windowOf(run);
   const cohort = new CohortReducer(contract, window);
   const throughput = new ThroughputReducer(window);
   await run.operations((record: RequestRecord) => {
@@ -89,6 +89,11 @@ function cutText(run: RunReader, health: Health | undefined): string | undefined
   if (health?.stopped === 'stopped') return 'its user ended the arrivals early; the window ends there';
   if (health?.stopped === 'aborted') return 'its user ended it at once; operations open then are undecided';
   return undefined;
+}
+
+/** The cohort's window, as planned or, of a run cut before it was known, inferred. */
+export async function windowOf(run: RunReader): Promise<Window> {
+  return run.cursor?.window ?? (await inferWindow(run));
 }
 
 /** A run cut before its window was known: the cohort is all it offered. */

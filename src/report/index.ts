@@ -1,5 +1,10 @@
 /** Reports: one plain object, and its renderers. */
 export * from './build.ts';
+export * from './compare.ts';
+export * from './compare-render.ts';
+export * from './compare-run.ts';
+export * from './compare-thresholds.ts';
+export * from './compare-unlike.ts';
 export * from './contract-text.ts';
 export { METRIC_WORDS } from './notes.ts';
 export * from './render.ts';

@@ -9,10 +9,25 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   sim: ['base', 'core', 'stats', 'workload', 'model'],
   live: ['base', 'core', 'wire'],
   drive: ['base', 'core', 'stats', 'workload'],
+  plan: ['base', 'core', 'stats', 'workload', 'model', 'sim', 'drive'],
   store: ['base', 'core', 'stats', 'wire'],
   report: ['base', 'core', 'stats'],
   emulate: ['base', 'core', 'wire', 'model', 'sim'],
-  cli: ['base', 'core', 'stats', 'wire', 'workload', 'model', 'sim', 'live', 'drive', 'store', 'report', 'emulate'],
+  cli: [
+    'base',
+    'core',
+    'stats',
+    'wire',
+    'workload',
+    'model',
+    'sim',
+    'live',
+    'drive',
+    'store',
+    'report',
+    'emulate',
+    'plan',
+  ],
 };
 
 /** Rooms that also run in a browser: no `node:` module, no ambient clock or randomness. */

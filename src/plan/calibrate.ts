@@ -1,0 +1,143 @@
+/** From records to a profile: observe, refuse what cannot be told, fit, and hold out. */
+import { InputError } from '../base/errors.ts';
+import { errorOf, type Fit, type FitError, fitSteps } from './fit.ts';
+import type { CoefficientName, Values } from './form.ts';
+import { type Observation, type Observed, observe } from './observations.ts';
+import { type Profile, profileOf } from './profile.ts';
+import type { Receipts } from './receipts.ts';
+
+/** One run's receipts and what it says of itself. */
+export interface CalibrationRun {
+  readonly name: string;
+  readonly receipts: Receipts;
+  readonly target: Readonly<Record<string, unknown>>;
+}
+
+export interface CalibrateOptions {
+  readonly name: string;
+  /** Prompt tokens a step may hold. */
+  readonly budget: number;
+  /** Sequences a batch may hold, when it is known. */
+  readonly maxSeqs?: number;
+  readonly seed?: number;
+}
+
+export interface Calibration {
+  readonly profile: Profile;
+  readonly fit: Fit;
+  readonly observed: Observed;
+}
+
+/** Below this share of the streams in a step's receipts they do not go in step. */
+const LEAST_TOGETHER = 0.8;
+/** Relative spread of steps of equal batches beyond which something else is at work. */
+const FOREIGN = 0.3;
+
+/** @throws InputError when the runs cannot say it, with what to do. */
+export function calibrate(runs: readonly CalibrationRun[], options: CalibrateOptions): Calibration {
+  // Once without knowing how long a request is on its way, then knowing it: which step could first hold a prompt hangs on it.
+  const { entry } = estimatesOf(
+    fitSteps(
+      runs.flatMap((run) => observeRun(run, options.budget).observations),
+      { quick: true },
+    ),
+  );
+  const seen = runs.map((run) => observeRun(run, options.budget, entry));
+  // Each run has its own clock: laid one after the other, so that blocks of time stay within a run.
+  let offset = 0;
+  const laid = seen.map((o) => {
+    const first = o.observations[0]?.t ?? 0;
+    const out = o.observations.map((x) => ({ ...x, t: x.t - first + offset }));
+    offset = (out.at(-1)?.t ?? offset) + 1;
+    return out;
+  });
+  const observed = together(seen, laid.flat());
+  const fit = fitSteps(observed.observations, seedOf(options));
+  let heldOutRun: FitError | undefined;
+  if (runs.length > 1) {
+    const last = laid.at(-1) as Observation[];
+    const rest = fitSteps(laid.slice(0, -1).flat(), seedOf(options));
+    heldOutRun = errorOf(rest.form, estimatesOf(rest), last);
+  }
+  const remarks = [
+    'step (or the two bounds together) is weights read plus overhead at this precision and parallelism: one setting cannot tell them apart, so it does not carry over to another GPU',
+    ...remarksOf(runs, observed, fit),
+  ];
+  const profile = profileOf(fit, observed, {
+    name: options.name,
+    target: runs[0]?.target ?? {},
+    runs: runs.map((r) => r.name),
+    maxSeqs: options.maxSeqs,
+    budget: options.budget,
+    heldOutRun,
+    remarks,
+  });
+  return { profile, fit, observed };
+}
+
+export function estimatesOf(fit: Pick<Fit, 'coefficients'>): Values {
+  return Object.fromEntries(
+    Object.entries(fit.coefficients).map(([name, e]) => [name as CoefficientName, e.value]),
+  ) as Values;
+}
+
+function observeRun(run: CalibrationRun, budget: number, entry = 0): Observed {
+  const { streams, leftOut } = run.receipts;
+  if (streams.length === 0) {
+    const why =
+      leftOut.notPerToken > 0
+        ? `none of its ${leftOut.notPerToken} answers has one token a chunk, so steps cannot be seen`
+        : `it has no completed stream${leftOut.broken > 0 ? ` (${leftOut.broken} ended otherwise)` : ''}`;
+    throw new InputError(`${run.name}: ${why}; measure a streaming endpoint that sends each token by itself`);
+  }
+  const observed = observe(run.receipts, { budget, entry });
+  if (observed.togetherSteps >= 30 && observed.together < LEAST_TOGETHER) {
+    throw new InputError(
+      `${run.name}: a step's receipts hold ${(100 * observed.together).toFixed(0)} % of the streams on average, so they do not go in step: several replicas, or something that gathers tokens on the way; calibrate one replica alone, without a load balancer`,
+    );
+  }
+  return observed;
+}
+
+function together(seen: readonly Observed[], observations: readonly Observation[]): Observed {
+  const steps = seen.reduce((sum, o) => sum + o.steps, 0);
+  const togetherSteps = seen.reduce((sum, o) => sum + o.togetherSteps, 0);
+  const most = Math.max(...seen.map((o) => o.mostStreams));
+  return {
+    observations,
+    steps,
+    uncertain: seen.reduce((sum, o) => sum + o.uncertain, 0),
+    together: togetherSteps > 0 ? seen.reduce((sum, o) => sum + o.together * o.togetherSteps, 0) / togetherSteps : 1,
+    togetherSteps,
+    mostStreams: most,
+    limited: seen.some((o) => o.limited && o.mostStreams === most),
+    context: [Math.min(...seen.map((o) => o.context[0])), Math.max(...seen.map((o) => o.context[1]))],
+  };
+}
+
+function remarksOf(runs: readonly CalibrationRun[], observed: Observed, fit: Fit): string[] {
+  const out: string[] = [];
+  if ((fit.fitted.decode ?? 0) > FOREIGN) {
+    out.push(
+      `steps of equal batches differ by ${(100 * (fit.fitted.decode ?? 0)).toFixed(0)} % at the median: foreign load on the engine, or a client too busy; what is fitted is this mixture, and holds only while it lasts`,
+    );
+  }
+  if (fit.stallFactor > 1.1) {
+    out.push(
+      `the mean step is ${(100 * (fit.stallFactor - 1)).toFixed(0)} % above the typical one: steps stall now and then; simulations carry that factor evenly`,
+    );
+  }
+  if (observed.uncertain > observed.steps / 3) {
+    out.push(`${observed.uncertain} of ${observed.steps} steps were left out, because their batch was not certain`);
+  }
+  const left = runs.reduce((sum, r) => sum + r.receipts.leftOut.broken + r.receipts.leftOut.notPerToken, 0);
+  if (left > 0) out.push(`${left} requests were left out: not completed, or not one token a chunk`);
+  if (fit.observations.prefill + fit.observations.lone === 0) {
+    out.push('no prompt was seen being computed: nothing is known of prefill, and TTFT cannot be predicted');
+  }
+  return out;
+}
+
+function seedOf(options: CalibrateOptions): { seed?: number } {
+  return options.seed === undefined ? {} : { seed: options.seed };
+}

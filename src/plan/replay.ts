@@ -1,0 +1,31 @@
+/** The arrivals and lengths of a run, again: so that a simulation answers exactly what was measured. */
+import type { Millis } from '../base/units.ts';
+import type { RequestRecord } from '../core/record.ts';
+import type { Offer, Workload } from '../core/request.ts';
+
+/** Offers at the recorded times, of the lengths the server counted (or, unknown, as asked). Times start at the first. */
+export function replay(records: readonly RequestRecord[]): Workload {
+  const order = [...records].sort((a, b) => a.stamps.scheduled - b.stamps.scheduled || a.operation - b.operation);
+  const origin: Millis = order[0]?.stamps.scheduled ?? 0;
+  let i = 0;
+  return {
+    next(): Offer | undefined {
+      const r = order[i++];
+      if (!r) return undefined;
+      return {
+        at: r.stamps.scheduled - origin,
+        spec: {
+          operation: r.operation,
+          attempt: 0,
+          class: r.class,
+          inputTokens: Math.max(1, r.usage?.input ?? r.asked.input),
+          outputTokens: Math.max(1, r.usage?.output ?? (r.timeline.length || r.asked.output)),
+          choices: 1,
+          stream: true,
+          ignoreEos: true,
+        },
+      };
+    },
+    ended: () => [],
+  };
+}

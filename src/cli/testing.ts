@@ -22,7 +22,7 @@ export async function runCommand(command: Command<Cli>, argv: readonly string[])
   });
   const stdout = terminal(out);
   const stderr = terminal(err);
-  const process = { stdout, stderr, exitCode: undefined as number | string | null | undefined };
+  const process = { stdout, stderr, exitCode: null as number | string | null };
   let code: number | undefined;
   const cli: Cli = { process, stdout, stderr, env: {}, exit: (c) => void (code = c) };
   const app = buildApplication(command, {

@@ -16,8 +16,11 @@ import { StepHeap, WaitQueue } from './queues.ts';
 import { DECODE, GONE, PREFILL, Slots, WAITING } from './slots.ts';
 import { TokenLog } from './token-log.ts';
 
-/** Told how many tokens went through the model in each of so many alike steps: vLLM's `iteration_tokens_total`. */
-export type StepObserver = (tokens: number, steps: number) => void;
+/**
+ * Told how many tokens went through the model in each of so many alike steps (vLLM's `iteration_tokens_total`), of them
+ * how many decoded, and when the steps began and ended.
+ */
+export type StepObserver = (tokens: number, steps: number, decodes: number, from: Millis, to: Millis) => void;
 
 export class ContinuousReplica implements DecodeCluster {
   readonly #model: StepModel;
@@ -481,7 +484,10 @@ export class ContinuousReplica implements DecodeCluster {
       this.#kvSum += n * steps;
       this.#generationTokens += n * steps;
     }
-    this.#observe?.(this.#mixed ? n + this.#batch.prefillTokens : n, steps);
+    if (this.#observe) {
+      const tokens = this.#mixed ? n + this.#batch.prefillTokens : n;
+      this.#observe(tokens, steps, n, this.#runStart, this.#endOf(steps));
+    }
     this.#step += steps;
   }
 

@@ -1,4 +1,6 @@
 /** Iteration-level simulation of a serving system, and its two doors. Pure; runs in a browser. */
+export * from './build.ts';
+export * from './chrome-trace.ts';
 export * from './cluster.ts';
 export * from './continuous.ts';
 export * from './disaggregated.ts';

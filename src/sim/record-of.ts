@@ -5,7 +5,7 @@ import { measure } from '../core/measure.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { RequestRecord, Stamps } from '../core/record.ts';
 import { askedOf } from '../core/recorder.ts';
-import type { RequestSpec } from '../core/request.ts';
+import type { Offer, RequestSpec } from '../core/request.ts';
 import type { ServerTimes } from '../core/stream.ts';
 import { EMPTY_TIMELINE, type Timeline } from '../core/timeline.ts';
 import type { Finished } from './cluster.ts';
@@ -114,6 +114,32 @@ export function recordOf(done: SimDone): RequestRecord {
     coalesced: 0,
     unclassified: 0,
     ...(completed && f && { server: serverTimes(f) }),
+  };
+}
+
+/** The record of an offer that was not sent, as a recorder gives it up. */
+export function unsentRecord({ spec, unsent = 'unsent' }: Offer, t: Millis): RequestRecord {
+  return {
+    operation: spec.operation,
+    attempt: spec.attempt,
+    attempts: 0,
+    lostHedge: false,
+    class: spec.class,
+    ...(spec.session !== undefined && { session: spec.session }),
+    ...(spec.turn !== undefined && { turn: spec.turn }),
+    asked: askedOf(spec),
+    stamps: { scheduled: toMicroGrid(t) },
+    timeline: EMPTY_TIMELINE,
+    streamed: spec.stream,
+    unseenEndTokens: 0,
+    outcome: 'unsent',
+    reason: unsent,
+    detail: '',
+    phase: 'unsent',
+    impliedEnd: false,
+    events: 0,
+    coalesced: 0,
+    unclassified: 0,
   };
 }
 

@@ -15,6 +15,8 @@ export interface SimOptions {
   readonly until?: Millis;
   /** An operation still open this long after it was scheduled is taken out and ends `timed-out`. */
   readonly deadline?: Millis | ((spec: RequestSpec) => Millis | undefined);
+  /** Told of offers that are not to be sent (a turn whose predecessor failed); they count as offered and ended. */
+  readonly unsent?: (offer: Offer, t: Millis) => void;
 }
 
 export interface SimSummary {
@@ -32,6 +34,7 @@ export class Simulation {
   readonly #consume: SimConsumer;
   readonly #until: Millis;
   readonly #deadline: ((spec: RequestSpec) => Millis | undefined) | undefined;
+  readonly #unsent: ((offer: Offer, t: Millis) => void) | undefined;
   readonly #released = new Heap<Offer>();
   readonly #deadlines = new Heap<number>();
   readonly #out: Finished[] = [];
@@ -47,6 +50,7 @@ export class Simulation {
     this.#cluster = cluster;
     this.#consume = consume;
     this.#until = options.until ?? Number.POSITIVE_INFINITY;
+    this.#unsent = options.unsent;
     const { deadline } = options;
     this.#deadline = typeof deadline === 'number' ? () => deadline : deadline;
     this.#pull();
@@ -72,11 +76,11 @@ export class Simulation {
         if (f) this.#end({ spec: f.spec, scheduled: f.arrived, ended: t, outcome: 'timed-out', finished: f });
       }
       while (this.#nextAt <= t && !this.#stopped) {
-        const spec = (this.#next as Offer).spec;
+        const offer = this.#next as Offer;
         this.#pull();
-        this.#offer(spec, t);
+        this.#offer(offer, t);
       }
-      while (this.#released.minKey <= t && !this.#stopped) this.#offer((this.#released.pop() as Offer).spec, t);
+      while (this.#released.minKey <= t && !this.#stopped) this.#offer(this.#released.pop() as Offer, t);
       if (pause?.()) return this.#stopped;
     }
     return true;
@@ -92,7 +96,15 @@ export class Simulation {
     this.#nextAt = at < this.#until ? at : Number.POSITIVE_INFINITY;
   }
 
-  #offer(spec: RequestSpec, t: Millis): void {
+  #offer(offer: Offer, t: Millis): void {
+    const { spec } = offer;
+    if (offer.unsent !== undefined) {
+      this.#offered++;
+      this.#ended++;
+      this.#unsent?.(offer, t);
+      this.#release(this.#workload.ended(spec.operation, t, false));
+      return;
+    }
     if (spec.choices > 1) {
       throw new InputError(
         `operation ${spec.operation} asks for ${spec.choices} choices; simulate them as requests of one choice each`,
@@ -112,7 +124,10 @@ export class Simulation {
   #end(done: SimDone): void {
     this.#ended++;
     if (this.#consume(done) === true) this.#stopped = true;
-    const released = this.#workload.ended(done.spec.operation, done.ended, done.outcome === 'completed');
+    this.#release(this.#workload.ended(done.spec.operation, done.ended, done.outcome === 'completed'));
+  }
+
+  #release(released: readonly Offer[]): void {
     for (let i = 0; i < released.length; i++) {
       const offer = released[i]!;
       const at = Math.max(offer.at, this.#now);

@@ -50,9 +50,9 @@ async function withServer(tokens, itl, use) {
   }
 }
 
-async function side(kind, url, streams, tokens, itl) {
+async function side(kind, url, streams, tokens, itl, spread = 1000) {
   const flags = values.prof && kind === 'live' ? ['--cpu-prof', '--cpu-prof-dir=cpu-prof'] : [];
-  const args = [...flags, here('side.mjs'), kind, url, streams, tokens, values.ttft, itl].map(String);
+  const args = [...flags, here('side.mjs'), kind, url, streams, tokens, values.ttft, itl, spread].map(String);
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 1e8 });
   return JSON.parse(stdout);
 }
@@ -77,6 +77,21 @@ await withServer(values.tokens, values.itl, async (url) => {
 console.log(
   `CPU per event: bare ${median(costs.bare).toFixed(2)} µs, live ${median(costs.live).toFixed(2)} µs; ratio of medians ${(median(costs.live) / median(costs.bare)).toFixed(3)}, median of ratios ${median(ratios).toFixed(3)} (at most 1.3 wanted)`,
 );
+// In lock-step, as batching emits: all streams start at once, so their tokens are ready together.
+await withServer(100, values.itl, async (url) => {
+  const errors = { bare: { p50: [], p99: [] }, live: { p50: [], p99: [] } };
+  for (let run = 0; run < Number(values.runs); run++) {
+    for (const kind of run % 2 === 0 ? ['bare', 'live'] : ['live', 'bare']) {
+      const { error_ms } = await side(kind, url, values.streams, 100, values.itl, 0);
+      errors[kind].p50.push(error_ms.p50);
+      errors[kind].p99.push(error_ms.p99);
+    }
+  }
+  const [b50, b99, l50, l99] = [errors.bare.p50, errors.bare.p99, errors.live.p50, errors.live.p99].map(median);
+  console.log(
+    `lock-step: stamp error bare p50 ${b50.toFixed(2)} p99 ${b99.toFixed(2)}, live p50 ${l50.toFixed(2)} p99 ${l99.toFixed(2)} ms; ratio p50 ${(l50 / b50).toFixed(2)} p99 ${(l99 / b99).toFixed(2)} (at most 1.5 wanted)`,
+  );
+});
 if (!values['no-memory']) {
   await withServer(1000, 50, async (url) => {
     const { peak_rss_mb, received } = await side('live', url, 1000, 1000, 50);

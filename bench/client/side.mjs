@@ -1,11 +1,11 @@
 /**
- * One side of the comparison, in a process of its own: `node side.mjs bare|live URL STREAMS TOKENS TTFT_MS ITL_MS`.
+ * One side of the comparison, in a process of its own: `node side.mjs bare|live URL STREAMS TOKENS TTFT_MS ITL_MS SPREAD_MS`.
  * Prints one line of JSON: CPU per output token once warmed up, stamp errors against the server's schedule, memory.
  */
 import { performance } from 'node:perf_hooks';
 
 const [kind, url, ...numbers] = process.argv.slice(2);
-const [streams, tokens, ttft, itl] = numbers.map(Number);
+const [streams, tokens, ttft, itl, spread = 1000] = numbers.map(Number);
 const BODY = { model: 'mock', messages: [{ role: 'user', content: 'hello' }], max_tokens: tokens, stream: true };
 
 /** @type {{ warm(): Promise<unknown>; tokens(): number; start(done: (sent: number, at: ArrayLike<number>) => void): void; close(): Promise<void> }} */
@@ -17,6 +17,8 @@ const errors = new Float64Array(streams * tokens);
 let received = 0;
 let left = streams;
 const began = performance.now();
+/** Stamps, too, are of code that is compiled: the first second of each stream is left out. */
+const SETTLED = Math.min(tokens - 1, Math.ceil(1000 / itl));
 /** Measured once the code is compiled: from here on. */
 const WARM_UP_MS = 2500;
 let cpu = process.cpuUsage();
@@ -33,11 +35,11 @@ const memory = setInterval(() => {
 await new Promise((resolve) => {
   const one = () =>
     side.start((sent, at) => {
-      for (let k = 0; k < at.length && k < tokens; k++) errors[received++] = at[k] - (sent + ttft + k * itl);
+      for (let k = SETTLED; k < at.length && k < tokens; k++) errors[received++] = at[k] - (sent + ttft + k * itl);
       if (--left === 0) resolve();
     });
-  // Staggered over a second, so that tokens of different streams do not fall together.
-  for (let i = 0; i < streams; i++) setTimeout(one, (i * 1000) / streams);
+  // Spread over a second, tokens of different streams do not fall together; over nothing, they come in lock-step.
+  for (let i = 0; i < streams; i++) setTimeout(one, (i * spread) / streams);
 });
 const spent = process.cpuUsage(cpu);
 const measured = eventsSeen() - before;

@@ -87,8 +87,19 @@ class BodyDecoder implements StreamDecoder {
 
   push(bytes: Uint8Array, emit: EmitEvent): void {
     this.#emit = emit;
-    if (this.#framing !== undefined) this.#framing.push(bytes, this.#onFrame);
-    else this.#begin(bytes);
+    const framing = this.#framing;
+    if (framing === undefined) {
+      this.#begin(bytes);
+      return;
+    }
+    if (this.#repeated !== undefined && framing instanceof SseFraming && framing.between) {
+      const repeated = this.#repeated.matchRead(bytes);
+      if (repeated !== undefined) {
+        emit(repeated.event, repeated.frame);
+        return;
+      }
+    }
+    framing.push(bytes, this.#onFrame);
   }
 
   end(emit: EmitEvent): void {

@@ -6,13 +6,16 @@ import type { DialectName } from './dialect.ts';
 import { DIALECTS } from './dialects/index.ts';
 import { bytesOf, chunk, finish, sse } from './testing.ts';
 
-/** Events by the decoder as it is, and by a decoder that parses each. */
-function both(dialect: DialectName, text: string): [StreamEvent[], StreamEvent[]] {
-  const run = (d: Parameters<typeof streamDecoder>[0]): StreamEvent[] => {
-    const out: StreamEvent[] = [];
+/**
+ * Events, each with the text of its frame, by the decoder as it is and by one that parses each; the former with a read an
+ * event, where whole reads are matched, and with all in one.
+ */
+function both(dialect: DialectName, text: string): [unknown[], unknown[]] {
+  const run = (d: Parameters<typeof streamDecoder>[0], reads: readonly string[]): unknown[] => {
+    const out: [StreamEvent, string | undefined][] = [];
     const decoder = streamDecoder(d);
-    decoder.push(bytesOf(text), (event) => void out.push(event));
-    decoder.end((event) => void out.push(event));
+    for (const read of reads) decoder.push(bytesOf(read), (event, frame) => void out.push([event, frame?.data]));
+    decoder.end((event, frame) => void out.push([event, frame?.data]));
     return out;
   };
   const parsing = {
@@ -22,7 +25,9 @@ function both(dialect: DialectName, text: string): [StreamEvent[], StreamEvent[]
       return { event: decoder.event.bind(decoder), end: decoder.end.bind(decoder) };
     },
   };
-  return [run(dialect), run(parsing)];
+  const parsed = run(parsing, [text]);
+  expect(run(dialect, text.split(/(?<=\n\n)/))).toEqual(parsed);
+  return [run(dialect, [text]), parsed];
 }
 
 describe('events that repeat mean what they would mean when parsed', () => {

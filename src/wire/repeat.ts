@@ -5,11 +5,14 @@
  */
 import type { OutputKind, StreamEvent } from '../core/stream.ts';
 import type { Decoder } from './dialect.ts';
+import { decodeUtf8 } from './framing/bytes.ts';
 import type { Frame } from './framing/frame.ts';
 import { isObject } from './json.ts';
 
 const QUOTE = 34;
 const BACKSLASH = 92;
+const NONE = new Uint8Array(0);
+const ENCODER = new TextEncoder();
 const PROBE = 'probe of the text';
 
 /** Frames longer than this are parsed: comparing them would save nothing that counts. */
@@ -22,6 +25,9 @@ export class Repeated {
   #choice = 0;
   #kind: OutputKind = 'text';
   #known = false;
+  /** The bytes around the text of a read that is one such event, as nearly every server writes it: `data: …`, blank line. */
+  #head: Uint8Array = NONE;
+  #tail: Uint8Array = NONE;
   /** How often it may still be learnt anew; earned by matches, so that a stream that never repeats is soon left alone. */
   #credit = 4;
 
@@ -40,6 +46,30 @@ export class Repeated {
     }
     if (this.#credit < 16) this.#credit++;
     return { outputs: [{ choice: this.#choice, kind: this.#kind, text: data.slice(from, to) }] };
+  }
+
+  /**
+   * The same for a whole read, before it is cut into frames or even decoded. Only for a read that begins between events:
+   * it is one event, since a line feed inside the text would end the match.
+   */
+  matchRead(bytes: Uint8Array): { readonly event: StreamEvent; readonly frame: Frame } | undefined {
+    const head = this.#head;
+    const tail = this.#tail;
+    const from = head.length;
+    const to = bytes.length - tail.length;
+    if (from === 0 || to <= from) return undefined;
+    // The end differs first, when anything does: finish reasons and counts stand there.
+    for (let i = tail.length - 1, j = bytes.length - 1; i >= 0; i--, j--) if (bytes[j] !== tail[i]) return undefined;
+    for (let i = 0; i < from; i++) if (bytes[i] !== head[i]) return undefined;
+    for (let i = from; i < to; i++) {
+      const c = bytes[i]!;
+      if (c < 0x20 || c === QUOTE || c === BACKSLASH) return undefined;
+    }
+    const text = decodeUtf8(bytes, from, to);
+    return {
+      event: { outputs: [{ choice: this.#choice, kind: this.#kind, text }] },
+      frame: { data: this.#before + text + this.#after },
+    };
   }
 
   /** @param fresh a decoder that has seen nothing, to try out what was learnt. */
@@ -64,6 +94,9 @@ export class Repeated {
     this.#choice = part.choice;
     this.#kind = part.kind;
     this.#known = true;
+    const named = frame.event !== undefined;
+    this.#head = named ? NONE : ENCODER.encode(`data: ${before}`);
+    this.#tail = named ? NONE : ENCODER.encode(`${after}\n\n`);
   }
 }
 

@@ -193,6 +193,13 @@ describe('any split of the bytes into reads gives the same frames', () => {
     });
   }
 
+  it('a CRLF that two reads share is one line end', () => {
+    const bytes = bytesOf('error: {}\r\ndata: 1\r\n\r\n');
+    for (let cut = 1; cut < bytes.length; cut++) {
+      expect(frames(new SseFraming(), bytes, [cut]), `cut at ${cut}`).toEqual([{ data: '{}\n1', event: 'error' }]);
+    }
+  });
+
   it('does not keep what it was handed', () => {
     const out: Frame[] = [];
     const framing = new SseFraming();

@@ -37,6 +37,18 @@ export class SseFraming implements Framing {
     this.#limit = limit;
   }
 
+  /** Nothing of an unfinished event or line is held: the next byte begins an event. */
+  get between(): boolean {
+    return (
+      this.#data === undefined &&
+      this.#event === undefined &&
+      this.#held.size === 0 &&
+      !this.#skipLf &&
+      !this.#dropping &&
+      this.#started
+    );
+  }
+
   get comments(): number {
     return this.#comments;
   }
@@ -101,7 +113,7 @@ export class SseFraming implements Framing {
       let next = lf + 1;
       if (cr >= 0 && cr < lf) {
         end = cr;
-        next = lf === cr + 1 ? cr + 2 : cr + 1;
+        next = lf < n && lf === cr + 1 ? cr + 2 : cr + 1;
         if (next === n && lf === n) this.#skipLf = true;
       }
       if (

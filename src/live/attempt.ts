@@ -42,8 +42,6 @@ const ERROR_BODY_WAIT: Millis = 1000;
  */
 let reading: Attempt | undefined;
 let clearing = false;
-/** Its `then` queues a microtask without the async resource `queueMicrotask` makes each time. */
-const RESOLVED = Promise.resolve();
 /** A reaction to it is a microtask at a third of the cost of `queueMicrotask`, which makes an async resource for each. */
 const SETTLED = Promise.resolve();
 const clear = (): void => {

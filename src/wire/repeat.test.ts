@@ -6,13 +6,16 @@ import type { DialectName } from './dialect.ts';
 import { DIALECTS } from './dialects/index.ts';
 import { bytesOf, chunk, finish, sse } from './testing.ts';
 
+/** An event, and the text of the frame it was read from. */
+type Told = readonly [event: StreamEvent, frame: string | undefined];
+
 /**
  * Events, each with the text of its frame, by the decoder as it is and by one that parses each; the former with a read an
  * event, where whole reads are matched, and with all in one.
  */
-function both(dialect: DialectName, text: string): [unknown[], unknown[]] {
-  const run = (d: Parameters<typeof streamDecoder>[0], reads: readonly string[]): unknown[] => {
-    const out: [StreamEvent, string | undefined][] = [];
+function both(dialect: DialectName, text: string): [Told[], Told[]] {
+  const run = (d: Parameters<typeof streamDecoder>[0], reads: readonly string[]): Told[] => {
+    const out: Told[] = [];
     const decoder = streamDecoder(d);
     for (const read of reads) decoder.push(bytesOf(read), (event, frame) => void out.push([event, frame?.data]));
     decoder.end((event, frame) => void out.push([event, frame?.data]));
@@ -96,6 +99,6 @@ describe('events that repeat mean what they would mean when parsed', () => {
       sse(JSON.stringify(chunk({ content: 'x' })).replace('"x"', '"\u0001"'));
     const [quick, parsed] = both('openai.chat', broken);
     expect(quick).toEqual(parsed);
-    expect(quick.at(-1)?.malformed).toContain('not JSON');
+    expect((quick.at(-1)?.[0] as StreamEvent).malformed).toContain('not JSON');
   });
 });

@@ -1,10 +1,27 @@
 /** `goodput bench`: load a server, time every chunk, judge every request, keep everything in a run folder. */
+import { randomInt } from 'node:crypto';
 import { availableParallelism, cpus, platform, release, totalmem } from 'node:os';
 import { InputError, messageOf } from '../base/errors.ts';
-import type { Contract } from '../core/contract.ts';
+import { trim } from '../base/units.ts';
+import { type Contract, contractFor } from '../core/contract.ts';
 import type { Drive } from '../drive/drive.ts';
+import type { Report } from '../report/index.ts';
 import { type Cli, command, JSON_FLAG } from './command.ts';
-import { estimate, LOAD_FLAGS, type LoadFlags, loadPlan, numberFlags, planText, workloadOf } from './load-plan.ts';
+import {
+  estimate,
+  LOAD_FLAGS,
+  type LoadFlags,
+  type LoadPlan,
+  mixOf,
+  numberFlags,
+  planText,
+  resolveLoad,
+  withText,
+  workloadFacts,
+  workloadOf,
+  workloadText,
+} from './load-plan.ts';
+import type { RunGroup } from './repeat.ts';
 import { exitCodeOf } from './report.ts';
 import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
 import { type OpenTarget, openTarget, TARGET_FLAGS, type TargetFlags } from './target.ts';
@@ -18,6 +35,9 @@ interface Flags extends LoadFlags, SloFlags, TargetFlags {
   readonly gpus?: number;
   readonly out?: string;
   readonly name?: string;
+  readonly repeat?: number;
+  readonly against?: string;
+  readonly calibrate: boolean;
   readonly yes: boolean;
   readonly json: boolean;
 }
@@ -75,6 +95,25 @@ export const bench = command({
         brief: 'Name of the run (default bench)',
         placeholder: 'name',
       },
+      repeat: {
+        kind: 'parsed',
+        parse: numberFlags.whole('repeat'),
+        optional: true,
+        brief: 'Measure this often, each run with the next seed (default 3 with --against)',
+        placeholder: 'N',
+      },
+      against: {
+        kind: 'parsed',
+        parse: String,
+        optional: true,
+        brief: 'Measure another server in turn with the first, same seeds, and compare the two',
+        placeholder: 'URL',
+      },
+      calibrate: {
+        kind: 'boolean',
+        default: false,
+        brief: "Ask the server's /tokenize what it makes of our words, so that prompts come out at their length",
+      },
       yes: { kind: 'boolean', default: false, brief: 'Do not ask before a large plan off loopback' },
       json: JSON_FLAG,
     },
@@ -102,24 +141,57 @@ export const bench = command({
 });
 
 async function runBench(this: Cli, flags: Flags, url?: string): Promise<void> {
+  if (flags.repeat !== undefined || flags.against !== undefined) {
+    const { repeated } = await import('./repeat.ts');
+    const times = flags.repeat ?? 3;
+    const asked = new Set<'A' | 'B'>();
+    return repeated(this, {
+      times,
+      seed: flags.seed ?? 1,
+      json: flags.json,
+      against: flags.against !== undefined,
+      once: (side, seed, group) => {
+        const again = { ...flags, seed, yes: flags.yes || asked.has(side) };
+        asked.add(side);
+        return benchOnce(this, again, side === 'A' ? url : flags.against, { group, times });
+      },
+    });
+  }
+  const { folder, report } = await benchOnce(this, flags, url);
+  const { renderReport, reportJson } = await import('../report/index.ts');
+  this.stdout.write(flags.json ? reportJson(report) : renderReport(report, this.stdout));
+  if (!flags.json) this.stdout.line(`Run folder: ${folder}  (goodput report ${folder})`);
+  else this.stderr.line(`Run folder: ${folder}`);
+  this.exit(exitCodeOf(report));
+}
+
+/** One measured run into a run folder, and its report. @param repeats where it stands among repeated runs. */
+async function benchOnce(
+  cli: Cli,
+  flags: Flags,
+  url: string | undefined,
+  repeats?: { readonly group: RunGroup; readonly times: number },
+): Promise<{ folder: string; report: Report }> {
   const { contractOfFlags } = await import('./slo-flags.ts');
   const { contract, isDefault } = await contractOfFlags(flags);
-  const plan = loadPlan(flags);
+  const plan = await resolveLoad(flags, flags.seed ?? 1);
   const { hostClock } = await import('./host.ts');
   const host = hostClock();
-  const say = (line: string): void => this.stderr.line(line);
+  const say = (line: string): void => cli.stderr.line(line);
 
-  const target = await openTarget(this, url, flags, host.clock);
+  const target = await openTarget(cli, url, flags, host.clock);
   try {
-    const load = { ...plan, requests: { ...plan.requests, prompt: target.prompt } };
+    const load = await written(flags, plan, target, say);
     say(`Target    ${target.text}`);
     for (const note of target.notes) say(`          ${note}`);
     say(`Load      ${planText(load, contract, flags.maxInFlight)}`);
     say(`Contract  ${await contractLine(contract, isDefault)}`);
-    await confirm(this, flags, target, estimate(load, contract, flags.maxInFlight));
-    const folder = await measure(this, flags, contract, isDefault, load, target, host);
+    const planned = estimate(load, contract, flags.maxInFlight);
+    const times = repeats?.times ?? 1;
+    await confirm(cli, flags, target, { requests: times * planned.requests, tokens: times * planned.tokens });
+    const folder = await measure(cli, flags, contract, isDefault, load, target, host, repeats?.group);
 
-    const [{ openRun }, { reportOfRun }, { renderReport, reportJson }] = await Promise.all([
+    const [{ openRun }, { reportOfRun }, { reportJson }] = await Promise.all([
       import('../store/index.ts'),
       import('./run-report.ts'),
       import('../report/index.ts'),
@@ -134,14 +206,94 @@ async function runBench(this: Cli, flags: Flags, url?: string): Promise<void> {
         `goodput: the report could not be kept in the run folder (${messageOf(error)}); 'goodput report' makes it again`,
       );
     }
-    this.stdout.write(flags.json ? reportJson(report) : renderReport(report, this.stdout));
-    if (!flags.json) this.stdout.line(`Run folder: ${folder}  (goodput report ${folder})`);
-    else say(`Run folder: ${folder}`);
-    this.exit(exitCodeOf(report));
+    return { folder, report };
   } finally {
     await target.close();
   }
 }
+
+/** The plan with its texts as this target gets them: salted unless told not to, and to the server's own count on request. */
+async function written(
+  flags: Flags,
+  plan: LoadPlan,
+  target: OpenTarget,
+  say: (line: string) => void,
+): Promise<LoadPlan> {
+  const load: LoadPlan = { ...plan, requests: { ...plan.requests, prompt: target.prompt } };
+  if (target.prompt === 'none') return load;
+  const salt = plan.cache === 'as-is' ? 0 : randomInt(1, 2 ** 20);
+  let measured = { tokensPerWord: 1, overhead: 0 };
+  if (flags.calibrate) {
+    const { calibrate } = await import('./calibrate.ts');
+    const key = flags.apiKeyEnv === undefined ? undefined : process.env[flags.apiKeyEnv];
+    const found = await calibrate(target.name, target.model ?? '', target.dialect === 'openai.chat', {
+      ...(key && { authorization: `Bearer ${key}` }),
+    });
+    if (found) {
+      measured = found;
+      say(
+        `Prompts   by the server's own tokenizer a word is ${trim(found.tokensPerWord, 4)} tokens, and it adds ${found.overhead}; lengths are corrected by that`,
+      );
+    } else say('Prompts   the server has no /tokenize to calibrate by; a word is taken as one token');
+  }
+  return withText(load, { salt, ...measured });
+}
+
+/** How texts are made differs from run to run by its salt: it stands apart from what is asked. */
+function plain({ text: _, ...requests }: LoadPlan['requests']): Omit<LoadPlan['requests'], 'text'> {
+  return requests;
+}
+
+/** Sends every shared prefix once, so that the cache holds it when the warm-up begins. Outside all figures. */
+async function warmPrefixes(
+  load: LoadPlan,
+  seed: number,
+  target: OpenTarget,
+): Promise<{ sent: number; failed: number }> {
+  const mix = mixOf(load);
+  let sent = 0;
+  let failed = 0;
+  if (!mix) return { sent, failed };
+  const { MixSource } = await import('../workload/index.ts');
+  for (const { tokens, blocks, prompt } of new MixSource(mix, seed).prefixes()) {
+    if (sent >= MAX_WARM) break;
+    sent++;
+    const ok = await new Promise<boolean>((resolve) => {
+      let finished = false;
+      target.engine.submit(
+        {
+          operation: WARM_OPERATIONS + sent,
+          attempt: 0,
+          class: 'warm',
+          inputTokens: tokens + 1,
+          outputTokens: 1,
+          choices: 1,
+          stream: true,
+          ignoreEos: true,
+          prefixBlocks: blocks,
+          ...(target.prompt === 'text' && { prompt }),
+        },
+        {
+          dispatched: () => {},
+          connected: () => {},
+          sent: () => {},
+          headers: () => {},
+          event: (_t, event) => {
+            if (event.finishes?.length) finished = true;
+          },
+          ended: (_t, ending) => resolve(ending.kind === 'closed' || finished),
+        },
+      );
+    });
+    if (!ok) failed++;
+  }
+  return { sent, failed };
+}
+
+/** More prefixes than this are not warmed one by one. */
+const MAX_WARM = 1000;
+/** Numbers no operation of a run has. */
+const WARM_OPERATIONS = 2 ** 40;
 
 type Host = ReturnType<typeof import('./host.ts').hostClock>;
 
@@ -151,9 +303,10 @@ async function measure(
   flags: Flags,
   contract: Contract,
   isDefault: boolean,
-  load: ReturnType<typeof loadPlan>,
+  load: LoadPlan,
   target: OpenTarget,
   host: Host,
+  group?: RunGroup,
 ): Promise<string> {
   const [{ createRun }, { drive, selfWatch }, { showProgress }] = await Promise.all([
     import('../store/index.ts'),
@@ -169,13 +322,15 @@ async function measure(
       seed,
       contract,
       workload: {
-        text: `${load.arrivals ? `${load.arrivals.process} ${load.arrivals.rate}/s` : `closed loop of ${load.concurrency}`}, seed ${seed}`,
-        ...(load.arrivals
-          ? { arrivals: load.arrivals, rate: load.arrivals.rate }
-          : { concurrency: load.concurrency, closed_loop: true }),
-        requests: load.requests,
+        text: workloadText(load, seed),
+        ...(load.arrivals && { arrivals: load.arrivals, rate: load.arrivals.rate }),
+        ...(load.concurrency !== undefined && { concurrency: load.concurrency, closed_loop: true }),
+        ...workloadFacts(load),
+        requests: plain(load.requests),
+        ...(load.requests.text && { prompts: load.requests.text }),
         window: load.window,
         default_contract: isDefault,
+        ...(group && { group }),
         ...(flags.gpus !== undefined && { gpus: flags.gpus }),
         ...(flags.maxInFlight !== undefined && { max_in_flight: flags.maxInFlight }),
         ...(flags.retries !== undefined && { retries: flags.retries }),
@@ -196,6 +351,12 @@ async function measure(
   const problem = await target.warm(connections(load, contract));
   if (problem) cli.stderr.line(`          not all connections could be opened beforehand: ${problem}`);
 
+  if (load.cache === 'warm') {
+    const { sent, failed } = await warmPrefixes(load, seed, target);
+    cli.stderr.line(
+      `Cache     ${sent} shared prefixes sent once before the warm-up${failed > 0 ? `, ${failed} of them in vain` : ''}`,
+    );
+  }
   const watch = selfWatch();
   const running = drive(
     workloadOf(load, seed),
@@ -203,6 +364,7 @@ async function measure(
     host.clock,
     {
       contract,
+      ...(load.contracts && { contractFor: contractFor(contract, load.contracts) }),
       seed,
       window: load.window,
       coolDown: flags.coolDown,
@@ -286,10 +448,10 @@ async function confirm(
 }
 
 /** Connections opened beforehand: what is likely in flight in the first seconds. */
-function connections(load: ReturnType<typeof loadPlan>, contract: Contract): number {
+function connections(load: LoadPlan, contract: Contract): number {
   return Math.min(
     estimate(load, contract).peak,
-    load.concurrency ?? Math.ceil(2 * (load.arrivals?.rate ?? 1)) + 8,
+    load.concurrency ?? Math.ceil(2 * (load.arrivals?.rate ?? load.window.rate ?? 1)) + 8,
     256,
   );
 }

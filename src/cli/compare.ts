@@ -57,7 +57,7 @@ export const compare = command({
   },
 });
 
-async function runCompare(this: Cli, flags: Flags, ...positional: string[]): Promise<void> {
+export async function runCompare(this: Cli, flags: Flags, ...positional: string[]): Promise<void> {
   const [{ openRun }, report, { contractOfFlags }] = await Promise.all([
     import('../store/index.ts'),
     import('../report/index.ts'),

@@ -3,11 +3,13 @@
 import { buildApplication, buildRouteMap, run, text_en } from '@stricli/core';
 import { messageOf, UserError } from '../base/errors.ts';
 import { bench } from './bench.ts';
+import { capacity } from './capacity.ts';
 import { cliOf, EXIT } from './cli.ts';
 import { compare } from './compare.ts';
 import { contract } from './contract.ts';
 import { doctor } from './doctor.ts';
 import { emulate } from './emulate.ts';
+import { importResults } from './import.ts';
 import { inspect } from './inspect.ts';
 import { judge } from './judge.ts';
 import { report } from './report.ts';
@@ -15,7 +17,7 @@ import { joinGoodputValues } from './slo-flags.ts';
 import { VERSION } from './version.ts';
 
 const routes = buildRouteMap({
-  routes: { bench, report, compare, judge, inspect, contract, emulate, doctor },
+  routes: { bench, capacity, report, compare, import: importResults, judge, inspect, contract, emulate, doctor },
   docs: {
     brief: 'Measure a streaming LLM server under open-loop load and judge every request against a latency contract.',
     fullDescription:

@@ -3,14 +3,26 @@ import {
   type ClientHealth,
   CohortReducer,
   type Contract,
+  contractFor,
   estimatedWindow,
+  inCohort,
+  judgeRecord,
   type RequestRecord,
   type Spread,
   ThroughputReducer,
   type Window,
 } from '../core/index.ts';
-import { buildReport, type Report, spreadOf } from '../report/index.ts';
+import {
+  ArrivalLog,
+  arrivalsReport,
+  buildReport,
+  classReports,
+  type PlannedLoad,
+  type Report,
+  spreadOf,
+} from '../report/index.ts';
 import type { JsonObject, RunReader } from '../store/index.ts';
+import { storedContracts } from './load-plan.ts';
 
 /** What a command adds to a report of a folder. */
 export interface ReportOptions {
@@ -32,11 +44,25 @@ export interface Health {
 export async function reportOfRun(run: RunReader, options: ReportOptions = {}): Promise<Report> {
   const contract = options.contract ?? run.meta.contract;
   const window = await windowOf(run);
-  const cohort = new CohortReducer(contract, window);
+  // Under another contract than the run's own, that one holds for all classes.
+  const contracts = options.contract ? {} : storedContracts(run.meta.workload);
+  const of = contractFor(contract, contracts);
+  const cohort = new CohortReducer(contract, window, of);
   const throughput = new ThroughputReducer(window);
+  const classes = new Map<string, CohortReducer>();
+  const arrivals = new ArrivalLog(window);
   await run.operations((record: RequestRecord) => {
-    cohort.add(record);
     throughput.add(record);
+    arrivals.add(record);
+    if (!inCohort(window, record.operation, record.stamps.scheduled, record.session)) return;
+    const { metrics, verdict } = judgeRecord(record, of(record.class));
+    cohort.addJudged(record, metrics, verdict);
+    let own = classes.get(record.class);
+    if (!own && classes.size < MAX_CLASSES) {
+      own = new CohortReducer(of(record.class), window);
+      classes.set(record.class, own);
+    }
+    own?.addJudged(record, metrics, verdict);
   });
   const fold = cohort.finish();
   const health = run.health as unknown as Health | undefined;
@@ -52,11 +78,23 @@ export async function reportOfRun(run: RunReader, options: ReportOptions = {}): 
   };
   const { target, workload } = run.meta;
   const cut = cutText(run, health);
+  const planned = plannedLoad(workload, window);
+  const arrived = planned && arrivalsReport(arrivals, fold, planned);
+  const several = classes.size > 1 || Object.keys(contracts).length > 0;
   return buildReport({
+    ...(arrived && { arrivals: arrived }),
+    ...(several && {
+      classes: classReports(
+        [...classes]
+          .sort(([a], [b]) => a.localeCompare(b))
+          .map(([name, own]) => ({ name, contract: of(name), fold: own.finish() })),
+      ),
+    }),
     contract,
     cohort: fold,
     throughput: throughput.finish(),
-    client,
+    // Of a client that was not ours nothing is known.
+    ...(target.kind !== 'imported' && { client }),
     facts: {
       name: run.meta.name,
       ...facts(target, { endpoint: 'target', model: 'model', dialect: 'dialect' }),
@@ -68,9 +106,23 @@ export async function reportOfRun(run: RunReader, options: ReportOptions = {}): 
         default_contract: 'default_contract',
       }),
       ...(cut && { cut }),
-      remarks: [...(options.remarks ?? []), ...bufferingRemarks(health), ...run.problems],
+      remarks: [...(options.remarks ?? []), ...importRemarks(workload), ...bufferingRemarks(health), ...run.problems],
     },
   });
+}
+
+/** Classes beyond these are in the whole alone. */
+const MAX_CLASSES = 100;
+
+/** The planned arrivals as `bench` stored them; undefined in a closed loop, and where nothing is stored. */
+function plannedLoad(workload: JsonObject, window: Window): PlannedLoad | undefined {
+  const sessions = window.sessions !== undefined;
+  if (workload.replay) return { sessions };
+  const { process, rate, burstiness } = (workload.arrivals ?? {}) as Record<string, unknown>;
+  if (typeof rate !== 'number' || !(rate > 0)) return undefined;
+  if (process === 'poisson' || process === 'constant') return { sessions, rate, arrivals: { process } };
+  if (process !== 'gamma') return undefined;
+  return { sessions, rate, arrivals: { process, shape: typeof burstiness === 'number' ? burstiness : 1 } };
 }
 
 /** Picks keys of a stored object under other names. */
@@ -103,6 +155,12 @@ async function inferWindow(run: RunReader): Promise<Window> {
   return (
     estimatedWindow(arrivals) ?? { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY, estimated: true }
   );
+}
+
+/** What another tool's file could not tell. */
+function importRemarks(workload: JsonObject): string[] {
+  const told = workload.imported as { tool?: unknown; cannot_tell?: unknown } | undefined;
+  return Array.isArray(told?.cannot_tell) ? told.cannot_tell.map((text) => `imported from ${told.tool}: ${text}`) : [];
 }
 
 /** What the transport showed of proxies that hold tokens back, in sentences. */

@@ -99,6 +99,6 @@ describe('events that repeat mean what they would mean when parsed', () => {
       sse(JSON.stringify(chunk({ content: 'x' })).replace('"x"', '"\u0001"'));
     const [quick, parsed] = both('openai.chat', broken);
     expect(quick).toEqual(parsed);
-    expect((quick.at(-1)?.[0] as StreamEvent).malformed).toContain('not JSON');
+    expect(quick.at(-1)![0].malformed).toContain('not JSON');
   });
 });

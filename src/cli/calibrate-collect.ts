@@ -1,0 +1,254 @@
+/** The designed measurement of `goodput calibrate --collect`, into a run folder like any other. */
+import { availableParallelism, cpus, platform, release, totalmem } from 'node:os';
+import { InputError, MeasurementError, oneLine } from '../base/errors.ts';
+import { formatDuration, type Millis, parseDuration, trim } from '../base/units.ts';
+import { contractOf } from '../core/contract.ts';
+import type { RequestRecord } from '../core/record.ts';
+import { drive, selfWatch } from '../drive/index.ts';
+import { DESIGN_DEFAULTS, type DesignPlan, DesignWorkload, designCost, type PromptFor } from '../plan/design.ts';
+import { createRun } from '../store/index.ts';
+import { textSource } from '../workload/index.ts';
+import { ASK_BEYOND } from './bench.ts';
+import type { CalibrateFlags } from './calibrate-profile.ts';
+import type { Cli } from './command.ts';
+import { type HostClock, hostClock } from './host.ts';
+import { type OpenTarget, openTarget } from './target.ts';
+import { VERSION } from './version.ts';
+
+/** @returns the run folder. */
+export async function collect(cli: Cli, flags: CalibrateFlags, url: string): Promise<string> {
+  const host = hostClock();
+  const [shortPrompt, longPrompt] = promptRange(flags.prompts);
+  const limit = parseDuration(flags.maxTime, '--max-time');
+  const plan: DesignPlan = {
+    ...DESIGN_DEFAULTS,
+    shortPrompt,
+    longPrompt,
+    ...(flags.maxBatch !== undefined && { largestBatch: flags.maxBatch }),
+    ...(flags.heldTokens !== undefined && { heldTokens: flags.heldTokens }),
+    ...(flags.rounds !== undefined && { rounds: flags.rounds }),
+    until: limit,
+  };
+  const target = await openTarget(cli, url, flags, host.clock);
+  try {
+    if (target.prompt !== 'text') {
+      throw new InputError(`${target.name}: there is no engine to calibrate; give a server's URL`);
+    }
+    const cost = designCost(plan);
+    cli.stderr.line(`Target    ${target.text}`);
+    cli.stderr.line(
+      `Design    ${plan.rounds} rounds: lone prompts of ${shortPrompt} to ${longPrompt} tokens, batches of 1 to ${plan.largestBatch}, prompts into decoding; ` +
+        `${cost.requests.toLocaleString('en')} requests, ${cost.tokens.toLocaleString('en')} tokens, at most ${formatDuration(limit)}. Nobody else should use the server meanwhile.`,
+    );
+    await confirm(flags, target, cost);
+    const salt = 1 + (Math.floor(host.epochWall) % (2 ** 20 - 1));
+    const prompts = await promptMaker(target, flags.seed, salt, host);
+    cli.stderr.line(`          ${prompts.note}`);
+    return await measure(cli, flags, target, host, plan, new DesignWorkload(plan, prompts.write));
+  } finally {
+    await target.close();
+  }
+}
+
+function promptRange(text: string | undefined): [number, number] {
+  if (text === undefined) return [DESIGN_DEFAULTS.shortPrompt, DESIGN_DEFAULTS.longPrompt];
+  const m = /^(\d+)-(\d+)$/.exec(text);
+  const [low, high] = [Number(m?.[1]), Number(m?.[2])];
+  if (!(low >= 8 && high >= 4 * low)) {
+    throw new InputError(
+      `--prompts: '${text}' is not LOW-HIGH with LOW from 8 on and HIGH at least four times that; write 32-1024`,
+    );
+  }
+  return [low, high];
+}
+
+async function confirm(
+  flags: CalibrateFlags,
+  target: OpenTarget,
+  plan: { readonly requests: number; readonly tokens: number },
+): Promise<void> {
+  if (target.local || flags.yes || (plan.requests <= ASK_BEYOND.requests && plan.tokens <= ASK_BEYOND.tokens)) return;
+  const what = `this puts about ${plan.requests} requests and ${plan.tokens} tokens on ${target.name}`;
+  if (!process.stdin.isTTY) throw new InputError(`${what}; add --yes to do it`);
+  const { createInterface } = await import('node:readline/promises');
+  const asking = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await asking.question(`${what[0]?.toUpperCase()}${what.slice(1)}. Go on? [y/N] `);
+  asking.close();
+  if (!/^y(es)?$/i.test(answer.trim())) throw new InputError('nothing was sent');
+}
+
+/** Two prompts tell how many tokens the server makes of a word, and how many it adds. */
+async function promptMaker(
+  target: OpenTarget,
+  seed: number,
+  salt: number,
+  host: HostClock,
+): Promise<{ readonly note: string; readonly write: PromptFor }> {
+  const plain = textSource(seed, { salt, tokensPerWord: 1, overhead: 0 });
+  const words = [40, 240] as const;
+  const counted: (number | undefined)[] = [];
+  for (const [i, n] of words.entries()) {
+    const record = await ask(target, host, plain.text([{ purpose: 'answer', key: i, tokens: n }]), n);
+    if (record?.outcome !== 'completed') {
+      const why = record ? `${record.outcome} (${record.reason || record.detail})` : 'without a record';
+      throw new MeasurementError(
+        `${target.name}: a first request ended ${oneLine(why, 160)}; try it with goodput bench --requests 1`,
+      );
+    }
+    counted.push(record.usage?.input);
+  }
+  const [a, b] = counted;
+  const known = a !== undefined && b !== undefined && b > a;
+  const tokensPerWord = known ? (b - a) / (words[1] - words[0]) : 1;
+  const overhead = known ? Math.max(0, Math.round(a - tokensPerWord * words[0])) : 0;
+  const source = textSource(seed, { salt, tokensPerWord, overhead });
+  return {
+    note: known
+      ? `a word is ${trim(tokensPerWord, 3)} tokens here, and ${overhead} are added to each prompt`
+      : 'the server does not say how many tokens a prompt has: a word is taken as one, and prefill is only as right as that',
+    write: (operation, tokens) =>
+      source.text([{ purpose: 'prompt', key: operation, tokens: Math.max(1, tokens - overhead) }]),
+  };
+}
+
+/** One request by itself. */
+async function ask(
+  target: OpenTarget,
+  host: HostClock,
+  prompt: string,
+  tokens: number,
+): Promise<RequestRecord | undefined> {
+  const records: RequestRecord[] = [];
+  const spec = {
+    operation: 0,
+    attempt: 0,
+    class: 'default',
+    inputTokens: tokens,
+    outputTokens: 2,
+    choices: 1,
+    stream: true,
+    ignoreEos: true,
+    prompt,
+  };
+  const offers = [{ at: 0, spec }];
+  const sink = {
+    add: (r: RequestRecord) => void records.push(r),
+    full: false,
+    drained: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  };
+  const contract = contractOf({}, { deadline: 60_000 });
+  const workload = { next: () => offers.shift(), ended: () => [] };
+  await drive(workload, target.engine, host.clock, { contract, seed: 1, window: { warmup: 0, requests: 1 } }, sink)
+    .done;
+  return records.at(-1);
+}
+
+async function measure(
+  cli: Cli,
+  flags: CalibrateFlags,
+  target: OpenTarget,
+  host: HostClock,
+  plan: DesignPlan,
+  workload: DesignWorkload,
+): Promise<string> {
+  const deadline: Millis = plan.until + 120_000;
+  const contract = contractOf({}, { deadline });
+  const run = await createRun(
+    flags.out,
+    flags.name ?? 'calibrate',
+    {
+      epochWall: host.epochWall,
+      seed: flags.seed,
+      contract,
+      workload: {
+        text: `designed measurement, ${plan.rounds} rounds, seed ${flags.seed}`,
+        design: plan,
+        closed_loop: true,
+      },
+      target: target.facts,
+      versions: { goodput: VERSION, node: process.version },
+      machine: {
+        platform: `${platform()} ${release()}`,
+        cpus: availableParallelism(),
+        cpu: cpus()[0]?.model.trim() ?? 'unknown',
+        memory_bytes: totalmem(),
+        epoch_monotonic_ms: host.epochMonotonic,
+      },
+      command: ['calibrate', '--collect', target.name],
+    },
+    { clock: host.clock },
+  );
+  await target.warm(plan.largestBatch + 8);
+  const watch = selfWatch();
+  const window = { warmup: 0, duration: deadline, whole: true };
+  const running = drive(
+    workload,
+    target.engine,
+    host.clock,
+    { contract, seed: flags.seed, window, coolDown: false },
+    run,
+  );
+  run.track(() => ({
+    offered: running.progress().offered,
+    open: running.open().map((o) => ({ ...o, attempt: 0 })),
+    ...(running.window && { window: running.window }),
+  }));
+  const stop = progressBar(cli, () => {
+    const done = workload.total - workload.left;
+    const { elapsed, inFlight } = running.progress();
+    return {
+      share: done / workload.total,
+      text: `phase ${done} of ${workload.total}, ${phaseText(workload)}, ${inFlight} in flight, ${formatDuration(elapsed)}`,
+    };
+  });
+  const interrupt = (): void => running.stop();
+  process.once('SIGINT', interrupt);
+  try {
+    const result = await running.done;
+    const readings = watch.readings();
+    run.writeHealth({
+      event_loop_ms: readings.eventLoop,
+      cpu: readings.cpu,
+      unsent: result.unsent,
+      dropped: result.dropped,
+      stopped: result.stopped,
+      offered: result.offered,
+      attempts: result.attempts,
+      stale_connections: result.stale,
+      max_in_flight: result.maxInFlight,
+      ...(target.evidence && { evidence: target.evidence() }),
+    });
+  } finally {
+    stop();
+    watch.stop();
+    process.off('SIGINT', interrupt);
+    await run.close();
+  }
+  cli.stderr.line(`Run folder: ${run.folder}`);
+  return run.folder;
+}
+
+function phaseText({ phase }: DesignWorkload): string {
+  if (!phase) return 'ending';
+  if (phase.kind === 'lone') return `a lone prompt of ${phase.prompt}`;
+  if (phase.kind === 'hold') return `${phase.batch} held at ${phase.prompt}`;
+  return `prompts into ${phase.batch} decoding`;
+}
+
+/** A bar on stderr: redrawn on a terminal, a line every five seconds elsewhere. */
+export function progressBar(cli: Cli, read: () => { readonly share: number; readonly text: string }): () => void {
+  const { stderr } = cli;
+  const draw = (): void => {
+    const { share, text } = read();
+    const filled = Math.round(20 * Math.max(0, Math.min(1, share)));
+    const line = `[${'#'.repeat(filled)}${'.'.repeat(20 - filled)}] ${text}`;
+    if (stderr.isTTY) stderr.write(`\r\u001b[2K${line.slice(0, Math.max(20, stderr.columns - 1))}`);
+    else stderr.line(line);
+  };
+  const timer = setInterval(draw, stderr.isTTY ? 250 : 5000);
+  return () => {
+    clearInterval(timer);
+    if (stderr.isTTY) stderr.write('\r\u001b[2K');
+  };
+}

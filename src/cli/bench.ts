@@ -33,6 +33,7 @@ interface Flags extends LoadFlags, SloFlags, TargetFlags {
   readonly retries?: number;
   readonly coolDown: boolean;
   readonly gpus?: number;
+  readonly rates?: string;
   readonly out?: string;
   readonly name?: string;
   readonly repeat?: number;
@@ -80,6 +81,13 @@ export const bench = command({
         optional: true,
         brief: 'GPUs behind the endpoint, for goodput per GPU',
         placeholder: 'N',
+      },
+      rates: {
+        kind: 'parsed',
+        parse: String,
+        optional: true,
+        brief: 'Several rates into one folder with one curve: 1,2,4,8, or ramps 1..8/0.5 and 1..64*2',
+        placeholder: 'list',
       },
       out: {
         kind: 'parsed',
@@ -296,6 +304,51 @@ const MAX_WARM = 1000;
 const WARM_OPERATIONS = 2 ** 40;
 
 type Host = ReturnType<typeof import('./host.ts').hostClock>;
+
+async function ratesOf(flags: Flags): Promise<number[] | undefined> {
+  if (flags.rates === undefined) return undefined;
+  for (const name of ['rate', 'concurrency'] as const) {
+    if (flags[name] !== undefined) throw new InputError(`--rates and --${name}: give one of them`);
+  }
+  return (await import('./sweep.ts')).parseRates(flags.rates);
+}
+
+async function sweepOver(
+  cli: Cli,
+  flags: Flags,
+  rates: readonly number[],
+  contract: Contract,
+  load: ReturnType<typeof loadPlan>,
+  target: OpenTarget,
+  host: Host,
+): Promise<void> {
+  const { sweep } = await import('./sweep.ts');
+  const at = (rate: number) => ({ ...load, arrivals: { ...load.arrivals, rate } as NonNullable<typeof load.arrivals> });
+  const highest = Math.max(...rates);
+  const { requests, tokens } = estimate(
+    { ...at(highest), window: { ...load.window, rate: highest } },
+    contract,
+    flags.maxInFlight,
+  );
+  await confirm(cli, flags, target, { requests: requests * rates.length, tokens: tokens * rates.length });
+  const problem = await target.warm(16);
+  if (problem) cli.stderr.line(`          not all connections could be opened beforehand: ${problem}`);
+  await sweep(cli, {
+    rates,
+    seed: flags.seed ?? 1,
+    contract,
+    load,
+    target,
+    host,
+    workload: (rate, seed) => workloadOf(at(rate), seed),
+    out: flags.out ?? 'runs',
+    name: flags.name ?? 'sweep',
+    json: flags.json,
+    about: { target: target.text, contract: await contractLine(contract, false) },
+    ...(flags.gpus !== undefined && { gpus: flags.gpus }),
+    ...(flags.maxInFlight !== undefined && { maxInFlight: flags.maxInFlight }),
+  });
+}
 
 /** Runs the load into a run folder. @returns the folder. */
 async function measure(

@@ -12,7 +12,16 @@ import {
 import { attainmentReport } from './attainment.ts';
 import { metricsReport } from './metrics.ts';
 import { notesOf } from './notes.ts';
-import type { ClientReport, CohortReport, Report, RunFacts, TokensReport, WindowReport } from './report.ts';
+import type {
+  ArrivalsReport,
+  ClassReport,
+  ClientReport,
+  CohortReport,
+  Report,
+  RunFacts,
+  TokensReport,
+  WindowReport,
+} from './report.ts';
 
 export interface ReportInput {
   readonly contract: Contract;
@@ -21,6 +30,8 @@ export interface ReportInput {
   /** Absent when nothing is known of the client that measured. */
   readonly client?: ClientHealth;
   readonly facts?: RunFacts;
+  readonly arrivals?: ArrivalsReport;
+  readonly classes?: readonly ClassReport[];
 }
 
 /** A window that is not finite is none: rates over it are undefined. */
@@ -72,6 +83,8 @@ export function buildReport(input: ReportInput): Report {
       .map(([reason, { count, detail }]) => ({ reason, count, detail }))
       .sort((a, b) => b.count - a.count),
     client: clientReport(input),
+    ...(input.arrivals && { arrivals: input.arrivals }),
+    ...(input.classes?.length && { classes: input.classes }),
   };
   const notes = notesOf(report, fold);
   return { ...report, marks: [...new Set(notes.map((n) => n.mark))], notes };

@@ -25,6 +25,7 @@ const NOT_LOAD: ReadonlySet<string> = new Set([
   'gpus',
   'seed',
   'imported',
+  'prompts', // their salt is each run's own
 ]);
 
 /** @param contract the runs are judged again under one contract, so their own need not agree. */

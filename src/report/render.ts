@@ -21,6 +21,7 @@ export function renderReport(report: Report, terminal: TextTarget): string {
     header(report, width),
     cohortLines(report, p),
     attainmentLines(report, p, width),
+    classLines(report, p),
     rateLines(report),
     quantileLines(report, p),
     missLines(report, p),
@@ -138,6 +139,43 @@ function rateLines(report: Report): string[] {
   return rows.map(([name, value]) => `${name.padEnd(11)}${value}`);
 }
 
+/** A row a traffic class, under its own contract. */
+function classLines({ classes }: Report, p: Paint): string[] {
+  if (!classes?.length) return [];
+  const rows = classes.map(({ name, contract, offered: n, good, attainment: a, misses }) => [
+    oneLine(name, 40),
+    String(n),
+    String(good),
+    a.value === null ? '–' : percentText(a.value, 3),
+    a.low === null || a.high === null ? '' : `${percentText(a.low, 3)} … ${percentText(a.high, 3)}`,
+    a.value === null ? '' : `${percentText(a.target)} ${a.met ? p.green('met') : p.red('missed')}`,
+    limitsText(contract) +
+      (Object.keys(misses).length > 0
+        ? ` (missed: ${Object.entries(misses)
+            .map(([limit, count]) => `${LIMIT_WORDS[limit as keyof typeof LIMIT_WORDS]} ${count}`)
+            .join(', ')})`
+        : ''),
+  ]);
+  const [head, ...lines] = table([['', 'offered', 'good', 'attained', '95 % interval', 'target', 'limits'], ...rows]);
+  return [p.bold('Traffic classes'), p.dim(head as string), ...lines];
+}
+
+/** Whether the load arrived as planned, in a line. */
+function arrivalLine({ arrivals: a }: Report, p: Paint): string[] {
+  if (!a) return [];
+  const share = (x: number | null): string => (x === null ? '' : ` (p ${trim(x, 2)})`);
+  const parts = [
+    a.count && `${a.count.observed} ${a.unit} of ${trim(a.count.expected, 5)} expected${share(a.count.p)}`,
+    a.gaps &&
+      (a.process === 'constant'
+        ? `${percentText(a.gaps.distance, 2)} of gaps off`
+        : `gaps at distance ${trim(a.gaps.distance, 2)}${share(a.gaps.p)}`),
+    a.lag_ms && `lag p99 ${formatDuration(a.lag_ms.p99)}`,
+  ].filter(Boolean);
+  const verdict = a.as_planned ? p.green('as planned') : p.red('not as planned');
+  return [`${p.bold('Arrivals')} ${verdict} (${a.process}): ${parts.join('; ')}`];
+}
+
 const asked = (rps: number | undefined): string => (rps === undefined ? '' : ` (asked ${trim(rps, 4)})`);
 
 const QUANTILE_NAMES: readonly QuantileName[] = ['p50', 'p90', 'p95', 'p99'];
@@ -204,9 +242,13 @@ function missLines(report: Report, p: Paint): string[] {
   return [p.bold('Limits missed by late operations'), p.dim(head as string), ...lines, ...joint];
 }
 
-function clientLines({ client, tokens }: Report, p: Paint): string[] {
+function clientLines(report: Report, p: Paint): string[] {
+  const { client, tokens } = report;
   const sources = Object.entries(tokens.sources).map(([source, n]) => `${SOURCE_WORDS[source] ?? source} (${n})`);
-  const lines = [`${p.bold('Tokens')} counted by ${sources.length === 0 ? 'nothing: no output' : sources.join(', ')}`];
+  const lines = [
+    ...arrivalLine(report, p),
+    `${p.bold('Tokens')} counted by ${sources.length === 0 ? 'nothing: no output' : sources.join(', ')}`,
+  ];
   if (client.verdict === 'unknown') return [...lines, `${p.bold('Client')} unknown: nothing is recorded of it`];
   const parts: string[] = [];
   if (client.send_lag_ms)

@@ -37,9 +37,44 @@ export interface Report {
   readonly attempts: { readonly total: number; readonly per_operation: number | null };
   readonly reasons: readonly { readonly reason: string; readonly count: number; readonly detail: string }[];
   readonly client: ClientReport;
+  /** What was sent, held against the planned process or the trace; absent where no arrivals were planned. */
+  readonly arrivals?: ArrivalsReport;
+  /** Traffic classes, where there are several or one has its own contract. */
+  readonly classes?: readonly ClassReport[];
   /** Short names of the notes, for programs. */
   readonly marks: readonly Mark[];
   readonly notes: readonly Note[];
+}
+
+export interface ArrivalsReport {
+  /** `poisson`, `constant`, `gamma 0.5`, or `trace`: then the trace's own times are the plan. */
+  readonly process: string;
+  readonly unit: 'requests' | 'sessions';
+  readonly planned_rps: number;
+  readonly achieved_rps: number;
+  /** Arrivals in the window against rate × length; null where the cohort was counted. */
+  readonly count: { readonly observed: number; readonly expected: number; readonly p: number | null } | null;
+  /** Kolmogorov–Smirnov distance of the gaps as sent from the planned distribution; constant: share of gaps that are off. */
+  readonly gaps: { readonly n: number; readonly distance: number; readonly p: number } | null;
+  /** Dispatched − scheduled. */
+  readonly lag_ms: SpreadReport | null;
+  /** No test rejects the plan at one in a thousand. */
+  readonly as_planned: boolean;
+}
+
+export interface ClassReport {
+  readonly name: string;
+  /** The contract this class is judged by. */
+  readonly contract: Contract;
+  readonly offered: number;
+  readonly good: number;
+  readonly late: number;
+  /** Neither good, late nor undecided. */
+  readonly unsuccessful: number;
+  readonly undecided: number;
+  readonly attainment: AttainmentReport;
+  /** Late operations by the limit they missed; one that missed two counts in both. */
+  readonly misses: Partial<Record<LimitName, number>>;
 }
 
 export interface RunFacts {

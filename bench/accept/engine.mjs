@@ -48,7 +48,7 @@ for (const [label, rate] of [['below', Number(below)], ['above', Number(above)]]
   const contract = contractOf({ ttft: 2000, tpot: 100 }, { deadline: 120_000 });
   const rows = new Map();
   const sink = { add: (r) => rows.set(r.operation, [...(rows.get(r.operation) ?? []), r]), full: false, drained: async () => {}, close: async () => {} };
-  const requests = { ...REQUEST_DEFAULTS, input: { kind: 'fixed', tokens: 60 }, output: { kind: 'fixed', tokens: 60 } };
+  const requests = { ...REQUEST_DEFAULTS, input: { kind: 'fixed', tokens: 16 }, output: { kind: 'fixed', tokens: 60 } };
   const run = drive(openLoop(requests, { process: 'poisson', rate }, 11), engine, host.clock, { contract, seed: 11, window: { warmup: 0, requests: 50, rate } }, sink);
   const result = await run.done;
   await engine.close();

@@ -43,7 +43,7 @@ export const report = command({
         kind: 'enum',
         values: ['text', 'json', 'csv', 'md', 'vllm', 'guidellm', 'aiperf'],
         optional: true,
-        brief: "text (default), json, csv (a row an operation), md, or the shape and definitions of another tool",
+        brief: 'text (default), json, csv (a row an operation), md, or the shape and definitions of another tool',
       },
       json: JSON_FLAG,
     },

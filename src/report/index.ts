@@ -9,6 +9,7 @@ export * from './compare-run.ts';
 export * from './compare-thresholds.ts';
 export * from './compare-unlike.ts';
 export * from './contract-text.ts';
+export * from './formats/index.ts';
 export { METRIC_WORDS } from './notes.ts';
 export * from './render.ts';
 export * from './report.ts';

@@ -173,6 +173,9 @@ async function runBench(this: Cli, flags: Flags, url?: string): Promise<void> {
   this.exit(exitCodeOf(report));
 }
 
+/** What `null:` is held against unless told: it answers all at once, so only the first response can be. */
+const FLOOR: Contract = contractOf({ ttft: 50 }, { name: 'floor' });
+
 /** One measured run into a run folder, and its report. @param repeats where it stands among repeated runs. */
 async function benchOnce(
   cli: Cli,
@@ -181,7 +184,10 @@ async function benchOnce(
   repeats?: { readonly group: RunGroup; readonly times: number },
 ): Promise<{ folder: string; report: Report }> {
   const { contractOfFlags } = await import('./slo-flags.ts');
-  const { contract, isDefault } = await contractOfFlags(flags);
+  const chosen = await contractOfFlags(flags);
+  const toItself = url === 'null:' && chosen.isDefault;
+  const contract = toItself ? FLOOR : chosen.contract;
+  const isDefault = chosen.isDefault && !toItself;
   const plan = await resolveLoad(flags, flags.seed ?? 1);
   const { hostClock } = await import('./host.ts');
   const host = hostClock();

@@ -113,7 +113,7 @@ export function confirmPoint(probes: readonly Probe[], target: number, error: nu
     low: share.low,
     high: share.high,
     level,
-    effectiveN,
+    effectiveN: worthOf(share.value, share.spread, runs.length, effectiveN),
     goodput: sum(runs.map((m) => m.goodput)) / runs.length,
     throughput: throughputs.length > 0 ? sum(throughputs) / throughputs.length : null,
     ttft: meanQuantiles(runs.map((m) => m.ttft)),
@@ -127,6 +127,12 @@ export function confirmPoint(probes: readonly Probe[], target: number, error: nu
     why: first.why,
     elapsed: sum(runs.map((m) => m.elapsed)),
   };
+}
+
+/** How many independent operations a group is worth: what its runs say of themselves, or less where they differ by more. */
+function worthOf(share: number, spread: number, runs: number, effectiveN: number): number {
+  if (spread === 0) return effectiveN;
+  return Math.min(effectiveN, Math.max(1, (runs * share * (1 - share)) / spread ** 2));
 }
 
 /** Of each replication's quantile the mean: an estimate of that quantile, as the median of runs is not. Null if one is. */

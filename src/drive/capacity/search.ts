@@ -335,6 +335,10 @@ class Searching {
       if (request.rate < (low as number) / 1.3 || request.rate > (high as number) * 1.02) continue;
       if (m.effectiveN > 0) most = Math.max(most, m.offered / m.effectiveN);
     }
+    for (const p of this.known.points) {
+      if (p.role !== 'confirm' || p.replications < 2 || p.attainment < 0.5 || p.attainment > 0.98) continue;
+      most = Math.max(most, p.offered / p.effectiveN);
+    }
     return most;
   }
 

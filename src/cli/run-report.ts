@@ -100,7 +100,8 @@ export async function reportOfRun(run: RunReader, options: ReportOptions = {}): 
       ...facts(target, { endpoint: 'target', model: 'model', dialect: 'dialect' }),
       ...facts(workload, {
         text: 'workload',
-        rate: 'asked_rps',
+        // Of sessions the rate asked for is not one of requests.
+        ...(window.sessions ? {} : { rate: 'asked_rps' }),
         closed_loop: 'closed_loop',
         gpus: 'gpus',
         default_contract: 'default_contract',
@@ -116,13 +117,14 @@ const MAX_CLASSES = 100;
 
 /** The planned arrivals as `bench` stored them; undefined in a closed loop, and where nothing is stored. */
 function plannedLoad(workload: JsonObject, window: Window): PlannedLoad | undefined {
-  const sessions = window.sessions !== undefined;
-  if (workload.replay) return { sessions };
+  const counted = (workload.window as { requests?: unknown } | undefined)?.requests !== undefined;
+  const base = { sessions: window.sessions !== undefined, counted };
+  if (workload.replay) return base;
   const { process, rate, burstiness } = (workload.arrivals ?? {}) as Record<string, unknown>;
   if (typeof rate !== 'number' || !(rate > 0)) return undefined;
-  if (process === 'poisson' || process === 'constant') return { sessions, rate, arrivals: { process } };
+  if (process === 'poisson' || process === 'constant') return { ...base, rate, arrivals: { process } };
   if (process !== 'gamma') return undefined;
-  return { sessions, rate, arrivals: { process, shape: typeof burstiness === 'number' ? burstiness : 1 } };
+  return { ...base, rate, arrivals: { process, shape: typeof burstiness === 'number' ? burstiness : 1 } };
 }
 
 /** Picks keys of a stored object under other names. */

@@ -15,6 +15,8 @@ export interface PlannedLoad {
   readonly arrivals?: PlannedArrivals;
   readonly rate?: number;
   readonly sessions: boolean;
+  /** The cohort was asked for by number: that is no test of the process. */
+  readonly counted: boolean;
 }
 
 /** Below this p-value the arrivals are not the plan's: one honest run in a thousand is called wrong. */
@@ -64,9 +66,7 @@ export function arrivalsReport(log: ArrivalLog, fold: CohortFold, planned: Plann
     };
   }
   // A counted cohort has its number by plan: only its spacing can be tested.
-  const counted =
-    window.operations !== undefined || (window.sessions !== undefined && log.scheduled.length === span(window));
-  const count = counted ? null : countTest(due.length, rate, seconds, arrivals);
+  const count = planned.counted ? null : countTest(due.length, rate, seconds, arrivals);
   const tolerance = Math.min(0.5, Math.max(1e-3, (LAG_MS * rate) / 1000));
   const gaps = interArrivalTest(sent, rate / 1000, arrivals, tolerance) ?? null;
   const spaced = gaps === null || (arrivals.process === 'constant' ? gaps.distance <= OFF_SHARE : gaps.p >= REJECT);
@@ -78,8 +78,6 @@ export function arrivalsReport(log: ArrivalLog, fold: CohortFold, planned: Plann
     as_planned: (count === null || count.p >= REJECT) && spaced,
   };
 }
-
-const span = ({ sessions }: Window): number => (sessions ? sessions[1] - sessions[0] : 0);
 
 /** The gaps as sent against the gaps of the trace: two samples, as if independent, which errs to calling them equal. */
 function againstTrace(sent: Float64Array, due: Float64Array): KolmogorovSmirnov {

@@ -209,7 +209,7 @@ class Reader {
   }
 }
 
-const NUMBER = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 /** Characters of numbers, `true`, `false`, `null`, `NaN`, `Infinity`. */
 const LITERAL: ReadonlySet<number> = new Set(
   Array.from('+-.0123456789abcdefghijklmnopqrstuvwxyzEINT', (c) => c.charCodeAt(0)),

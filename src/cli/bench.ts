@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { availableParallelism, cpus, platform, release, totalmem } from 'node:os';
 import { InputError, messageOf } from '../base/errors.ts';
 import { trim } from '../base/units.ts';
-import { type Contract, contractFor } from '../core/contract.ts';
+import { type Contract, contractFor, contractOf } from '../core/contract.ts';
 import type { Drive } from '../drive/drive.ts';
 import type { Report } from '../report/index.ts';
 import { type Cli, command, JSON_FLAG } from './command.ts';
@@ -149,6 +149,8 @@ export const bench = command({
 });
 
 async function runBench(this: Cli, flags: Flags, url?: string): Promise<void> {
+  if (flags.rates !== undefined)
+    return (await import('./sweep.ts')).sweepBench(this, { ...flags, rates: flags.rates }, url);
   if (flags.repeat !== undefined || flags.against !== undefined) {
     const { repeated } = await import('./repeat.ts');
     const times = flags.repeat ?? 3;
@@ -310,51 +312,6 @@ const MAX_WARM = 1000;
 const WARM_OPERATIONS = 2 ** 40;
 
 type Host = ReturnType<typeof import('./host.ts').hostClock>;
-
-async function ratesOf(flags: Flags): Promise<number[] | undefined> {
-  if (flags.rates === undefined) return undefined;
-  for (const name of ['rate', 'concurrency'] as const) {
-    if (flags[name] !== undefined) throw new InputError(`--rates and --${name}: give one of them`);
-  }
-  return (await import('./sweep.ts')).parseRates(flags.rates);
-}
-
-async function sweepOver(
-  cli: Cli,
-  flags: Flags,
-  rates: readonly number[],
-  contract: Contract,
-  load: ReturnType<typeof loadPlan>,
-  target: OpenTarget,
-  host: Host,
-): Promise<void> {
-  const { sweep } = await import('./sweep.ts');
-  const at = (rate: number) => ({ ...load, arrivals: { ...load.arrivals, rate } as NonNullable<typeof load.arrivals> });
-  const highest = Math.max(...rates);
-  const { requests, tokens } = estimate(
-    { ...at(highest), window: { ...load.window, rate: highest } },
-    contract,
-    flags.maxInFlight,
-  );
-  await confirm(cli, flags, target, { requests: requests * rates.length, tokens: tokens * rates.length });
-  const problem = await target.warm(16);
-  if (problem) cli.stderr.line(`          not all connections could be opened beforehand: ${problem}`);
-  await sweep(cli, {
-    rates,
-    seed: flags.seed ?? 1,
-    contract,
-    load,
-    target,
-    host,
-    workload: (rate, seed) => workloadOf(at(rate), seed),
-    out: flags.out ?? 'runs',
-    name: flags.name ?? 'sweep',
-    json: flags.json,
-    about: { target: target.text, contract: await contractLine(contract, false) },
-    ...(flags.gpus !== undefined && { gpus: flags.gpus }),
-    ...(flags.maxInFlight !== undefined && { maxInFlight: flags.maxInFlight }),
-  });
-}
 
 /** Runs the load into a run folder. @returns the folder. */
 async function measure(

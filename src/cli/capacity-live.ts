@@ -2,7 +2,7 @@
 import type { Millis } from '../base/units.ts';
 import { foldAttempts } from '../core/attempts.ts';
 import { inCohort } from '../core/cohort.ts';
-import type { Contract } from '../core/contract.ts';
+import { type Contract, contractFor } from '../core/contract.ts';
 import { clientVerdict } from '../core/health.ts';
 import { judgeRecord, type Verdict } from '../core/judge.ts';
 import type { Metrics } from '../core/measure.ts';
@@ -28,6 +28,8 @@ export interface LiveProbes {
   /** The folder that takes the runs' folders. */
   readonly folder: string;
   readonly maxInFlight?: number;
+  /** Contracts of classes that have their own. */
+  readonly contracts?: Readonly<Record<string, Contract>>;
   /** What run.json says of the load, beside rate and seed. */
   readonly about: (rate: number) => Readonly<Record<string, unknown>>;
   /** Told of each run as it begins, to show it and to be able to end it. */
@@ -69,7 +71,7 @@ export async function liveProbe(
     { clock: host.clock },
   );
   const watch = selfWatch();
-  const sink = new Judging(run, contract);
+  const sink = new Judging(run, (name) => probes.contracts?.[name] ?? contract);
   const started = host.clock.now();
   let over = (): void => {};
   try {
@@ -77,7 +79,13 @@ export async function liveProbe(
       probes.workload(rate, seed),
       target.engine,
       host.clock,
-      { contract, seed, window, ...(probes.maxInFlight !== undefined && { maxInFlight: probes.maxInFlight }) },
+      {
+        contract,
+        seed,
+        window,
+        ...(probes.contracts && { contractFor: contractFor(contract, probes.contracts) }),
+        ...(probes.maxInFlight !== undefined && { maxInFlight: probes.maxInFlight }),
+      },
       sink,
     );
     run.track(() => ({
@@ -131,11 +139,11 @@ class Judging implements Sink {
   readonly full = false;
   dropped = 0;
   readonly #run: RunWriter;
-  readonly #contract: Contract;
+  readonly #contract: (className: string) => Contract;
   #attempts: RequestRecord[] = [];
   #seen: Seen[] = [];
 
-  constructor(run: RunWriter, contract: Contract) {
+  constructor(run: RunWriter, contract: (className: string) => Contract) {
     this.#run = run;
     this.#contract = contract;
   }
@@ -156,7 +164,7 @@ class Judging implements Sink {
   #judge(): void {
     const record = foldAttempts(this.#attempts);
     this.#attempts = [];
-    this.#seen.push({ record, ...judgeRecord(record, this.#contract) });
+    this.#seen.push({ record, ...judgeRecord(record, this.#contract(record.class)) });
   }
 
   drained(): Promise<void> {

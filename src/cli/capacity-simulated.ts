@@ -12,6 +12,8 @@ export interface SimulatedTarget {
   readonly cluster: () => Cluster;
   readonly workload: (rate: number, seed: number) => Workload;
   readonly contract: Contract;
+  /** Contracts of classes that have their own. */
+  readonly contracts?: Readonly<Record<string, Contract>>;
 }
 
 const OUTCOME = {
@@ -25,11 +27,11 @@ const NO_ABSENCE = {};
 
 /** The load goes on at the same rate until the whole cohort is final. */
 export function simulatedProbe(target: SimulatedTarget, request: ProbeRequest): ProbeMeasure {
-  const { contract } = target;
+  const { contract, contracts = {} } = target;
   const { rate, requests, warmup, seed } = request;
-  const { limits } = contract;
-  const tokens = limits.gap !== undefined || limits.smoothness !== undefined;
-  const options = measureOptions(contract);
+  const tokens = [contract, ...Object.values(contracts)].some(
+    ({ limits }) => limits.gap !== undefined || limits.smoothness !== undefined,
+  );
   const fold = new ProbeFold();
   const start = (1000 * warmup) / rate;
   const end = start + (1000 * requests) / rate;
@@ -39,13 +41,14 @@ export function simulatedProbe(target: SimulatedTarget, request: ProbeRequest): 
     if (f && f.generated > 0) received += within(f.firstToken, f.lastToken, f.generated, start, end);
     const { operation } = done.spec;
     if (operation < warmup || operation >= warmup + requests) return false;
-    const metrics = tokens ? metricsOf(done, options) : withoutTokens(done);
+    const own = contracts[done.spec.class] ?? contract;
+    const metrics = tokens ? metricsOf(done, measureOptions(own)) : withoutTokens(done);
     const facts = {
       outcome: OUTCOME[done.outcome],
       streamed: true,
       asked: { output: done.spec.outputTokens },
     };
-    fold.add({ operation, class: done.spec.class, verdict: judge(metrics, facts, contract), metrics });
+    fold.add({ operation, class: done.spec.class, verdict: judge(metrics, facts, own), metrics });
     return fold.offered === requests;
   };
   const summary = simulate(target.workload(rate, seed), target.cluster(), consume, { deadline: contract.deadline });

@@ -11,7 +11,7 @@ export interface StoredSearch {
   readonly schema: typeof SEARCH_SCHEMA;
   readonly plan: SearchPlan;
   readonly contract: Contract;
-  readonly load: Pick<LoadPlan, 'requests' | 'arrivals'>;
+  readonly load: Pick<LoadPlan, 'requests' | 'arrivals' | 'classes' | 'contracts'>;
   /** Where the load goes: to be asked for again when it is taken up elsewhere. */
   readonly target: { readonly url: string | null; readonly simulated: boolean; readonly name: string };
   readonly gpus: number | null;

@@ -10,7 +10,7 @@ import { keepSearch, readSearch, SEARCH_SCHEMA, type StoredSearch } from './capa
 import { EXIT } from './cli.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
 import { DEPLOYMENT_FLAGS, type DeploymentFlags } from './engine-flags.ts';
-import { LOAD_FLAGS, type LoadFlags, type LoadPlan, loadPlan, numberFlags } from './load-plan.ts';
+import { LOAD_FLAGS, type LoadFlags, type LoadPlan, numberFlags, resolveLoad, workloadOf } from './load-plan.ts';
 import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
 import { TARGET_FLAGS, type TargetFlags } from './target.ts';
 
@@ -127,7 +127,15 @@ async function runCapacity(this: Cli, flags: Flags, url?: string): Promise<void>
   if (contract.attainment >= 1) {
     throw new InputError('--attainment: that every request is good can be refuted and never shown; ask for 99.9%, say');
   }
-  const load = stored ? ({ ...loadPlan({ ...flags }), ...stored.load } as LoadPlan) : loadPlan({ ...flags });
+  if (flags.replay !== undefined) {
+    throw new InputError(
+      '--replay: a trace has one rate, its own; look at several with bench --replay FILE --rate-scale x',
+    );
+  }
+  const { requests: _cohort, ...loadFlags } = flags;
+  const load: LoadPlan = stored
+    ? { ...(await resolveLoad(loadFlags, 1)), ...stored.load }
+    : await resolveLoad(loadFlags, flags.seed ?? 1);
   const simulated = stored?.target.simulated ?? flags.simulate;
   if (simulated && url !== undefined) throw new InputError(`--simulate and ${oneLine(url, 100)}: give one of them`);
   const task: Task = { flags, contract, load, ...(stored && { stored }) };
@@ -210,22 +218,23 @@ function planned(plan: SearchPlan, flags: Flags): SearchPlan {
   };
 }
 
+/** The load at another rate. */
+function atRate(load: LoadPlan, rate: number): LoadPlan {
+  if (!load.arrivals) throw new InputError('capacity is about rates, and this load has no arrival process of its own');
+  return { ...load, arrivals: { ...load.arrivals, rate } };
+}
+
 // ---- simulated ----
 
 async function onSimulation(cli: Cli, { flags, contract, load, stored }: Task): Promise<Found> {
-  const [
-    { basisOf, engineOf },
-    { limitsFor, ContinuousReplica },
-    { openLoop, lengthText },
-    { simulatedProbe },
-    { runSearch },
-  ] = await Promise.all([
-    import('./engine-flags.ts'),
-    import('../sim/index.ts'),
-    import('../workload/index.ts'),
-    import('./capacity-simulated.ts'),
-    import('../drive/capacity/index.ts'),
-  ]);
+  const [{ basisOf, engineOf }, { limitsFor, ContinuousReplica }, { lengthText }, { simulatedProbe }, { runSearch }] =
+    await Promise.all([
+      import('./engine-flags.ts'),
+      import('../sim/index.ts'),
+      import('../workload/index.ts'),
+      import('./capacity-simulated.ts'),
+      import('../drive/capacity/index.ts'),
+    ]);
   if (flags.model === undefined || flags.gpu === undefined) {
     throw new InputError('--simulate: say what to simulate, with --model llama-3.1-8b --gpu h100-sxm, say');
   }
@@ -241,7 +250,8 @@ async function onSimulation(cli: Cli, { flags, contract, load, stored }: Task): 
   const target = {
     contract,
     cluster: () => new ContinuousReplica(choice.step, limits),
-    workload: (rate: number, seed: number) => openLoop(requests, { ...load.arrivals, rate } as never, seed),
+    ...(load.contracts && { contracts: load.contracts }),
+    workload: (rate: number, seed: number) => workloadOf(atRate({ ...load, requests }, rate), seed),
   };
   announce(cli, choice.text, plan, undefined);
   const interrupted = interruption(cli);
@@ -324,7 +334,7 @@ function startFrom(guess: number): Pick<SearchPlan, 'guess' | 'unloadedRate'> {
 // ---- live ----
 
 async function onServer(cli: Cli, url: string | undefined, { flags, contract, load, stored }: Task): Promise<Found> {
-  const [{ openTarget }, { hostClock }, live, { runSearch, runTime }, { openLoop, lengthText }, store, { showLine }] =
+  const [{ openTarget }, { hostClock }, live, { runSearch, runTime }, { lengthText }, store, { showLine }] =
     await Promise.all([
       import('./target.ts'),
       import('./host.ts'),
@@ -340,7 +350,7 @@ async function onServer(cli: Cli, url: string | undefined, { flags, contract, lo
   const interrupted = interruption(cli);
   try {
     const requests = { ...load.requests, prompt: target.prompt };
-    const workload = (rate: number, seed: number) => openLoop(requests, { ...load.arrivals, rate } as never, seed);
+    const workload = (rate: number, seed: number) => workloadOf(atRate({ ...load, requests }, rate), seed);
     if (!target.local && !flags.yes && stored === undefined) {
       throw new InputError(
         `this loads ${target.name} beyond what it can serve, for up to ${formatDuration(budget)}; add --yes to do it`,
@@ -365,7 +375,12 @@ async function onServer(cli: Cli, url: string | undefined, { flags, contract, lo
         schema: SEARCH_SCHEMA,
         plan,
         contract,
-        load: { requests: load.requests, ...(load.arrivals && { arrivals: load.arrivals }) },
+        load: {
+          requests: load.requests,
+          ...(load.arrivals && { arrivals: load.arrivals }),
+          ...(load.classes && { classes: load.classes }),
+          ...(load.contracts && { contracts: load.contracts }),
+        },
         target: { url: url ?? null, simulated: false, name: target.name },
         gpus: flags.gpus ?? stored?.gpus ?? null,
         probes: kept,
@@ -376,6 +391,7 @@ async function onServer(cli: Cli, url: string | undefined, { flags, contract, lo
     const probes = {
       ...alone,
       folder: runs,
+      ...(load.contracts && { contracts: load.contracts }),
       ...(flags.maxInFlight !== undefined && { maxInFlight: flags.maxInFlight }),
       about: (rate: number) => ({ arrivals: { ...load.arrivals, rate }, requests: load.requests }),
       began: (running: Drive) => {

@@ -14,8 +14,9 @@ import { rowOf } from './capacity-report.ts';
 import { EXIT } from './cli.ts';
 import type { Cli } from './command.ts';
 import type { HostClock } from './host.ts';
-import type { LoadPlan } from './load-plan.ts';
-import type { OpenTarget } from './target.ts';
+import type { LoadFlags, LoadPlan } from './load-plan.ts';
+import type { SloFlags } from './slo-flags.ts';
+import type { OpenTarget, TargetFlags } from './target.ts';
 
 /** No sweep of so many runs was meant. */
 const MOST = 200;
@@ -49,6 +50,70 @@ export function parseRates(text: string, flag = '--rates'): number[] {
   if (rates.length > MOST)
     throw new InputError(`${flag}: ${rates.length} rates are more than ${MOST}; take wider steps`);
   return rates;
+}
+
+export interface SweepFlags extends LoadFlags, SloFlags, TargetFlags {
+  readonly rates: string;
+  readonly seed?: number;
+  readonly repeat?: number;
+  readonly against?: string;
+  readonly maxInFlight?: number;
+  readonly gpus?: number;
+  readonly out?: string;
+  readonly name?: string;
+  readonly yes: boolean;
+  readonly json: boolean;
+}
+
+/** `bench` with `--rates`. */
+export async function sweepBench(cli: Cli, flags: SweepFlags, url: string | undefined): Promise<void> {
+  for (const name of ['rate', 'concurrency', 'replay', 'repeat', 'against'] as const) {
+    if (flags[name] !== undefined)
+      throw new InputError(`--rates and --${name}: a sweep offers its own rates; leave --${name} out`);
+  }
+  const rates = parseRates(flags.rates);
+  const seed = flags.seed ?? 1;
+  const [{ contractOfFlags }, { resolveLoad, workloadOf }, { hostClock }, { openTarget }, { limitsText }] =
+    await Promise.all([
+      import('./slo-flags.ts'),
+      import('./load-plan.ts'),
+      import('./host.ts'),
+      import('./target.ts'),
+      import('../report/contract-text.ts'),
+    ]);
+  const { contract } = await contractOfFlags(flags);
+  const plan = await resolveLoad({ ...flags, rate: Math.max(...rates) }, seed);
+  if (!plan.arrivals) throw new InputError('--rates: a trace has its own arrivals; scale it with --rate-scale');
+  const { arrivals } = plan;
+  const host = hostClock();
+  const target = await openTarget(cli, url, flags, host.clock);
+  try {
+    if (!target.local && !flags.yes) {
+      throw new InputError(
+        `this puts ${rates.length} rates up to ${Math.max(...rates)}/s on ${target.name}; add --yes to do it`,
+      );
+    }
+    const load = { ...plan, requests: { ...plan.requests, prompt: target.prompt } };
+    const problem = await target.warm(16);
+    if (problem) cli.stderr.line(`          not all connections could be opened beforehand: ${problem}`);
+    await sweep(cli, {
+      rates,
+      seed,
+      contract,
+      load,
+      target,
+      host,
+      workload: (rate, seed) => workloadOf({ ...load, arrivals: { ...arrivals, rate } }, seed),
+      out: flags.out ?? 'runs',
+      name: flags.name ?? 'sweep',
+      json: flags.json,
+      about: { target: target.text, contract: `${contract.name}: ${limitsText(contract)}` },
+      ...(flags.gpus !== undefined && { gpus: flags.gpus }),
+      ...(flags.maxInFlight !== undefined && { maxInFlight: flags.maxInFlight }),
+    });
+  } finally {
+    await target.close();
+  }
 }
 
 export interface SweepTask {
@@ -94,6 +159,7 @@ export async function sweep(cli: Cli, task: SweepTask): Promise<void> {
     folder: `${folder}/probes`,
     about: (rate: number) => ({ arrivals: { ...load.arrivals, rate }, requests: load.requests }),
     ...(task.maxInFlight !== undefined && { maxInFlight: task.maxInFlight }),
+    ...(load.contracts && { contracts: load.contracts }),
     began: (running: Drive) => {
       current = { request: asked as ProbeRequest, running };
       return showLine(cli.stderr, () => probeLine(asked as ProbeRequest, running.progress()));

@@ -225,7 +225,8 @@ async function fold(
   const { client } = await reportOfRun(reader, { contract });
   const reducer = new CompareReducer(contract, await windowOf(reader), {
     name: folder,
-    seed: reader.meta.seed,
+    // Another tool's draws are not told by a seed of ours.
+    seed: reader.meta.target.kind === 'imported' ? Number.NaN : reader.meta.seed,
     closedLoop: reader.meta.workload.closed_loop === true,
     ...(spread !== undefined && { spread }),
   });

@@ -27,9 +27,7 @@ export function renderComparison(
       wrapText(`compared  ${groundsText(comparison)}`, width, '', ' '.repeat(10)),
     ],
     lines.map((line, i) => (i === 0 ? p.dim(line) : line)),
-    comparison.figures
-      .filter((f) => f.why !== null && f.same_as === null && f.verdict !== 'not shown')
-      .map((f) => wrapText(`${f.name}: ${f.why}`, width, '  ', '    ')),
+    whyLines(comparison, width),
     thresholdLines(thresholds, p),
     comparison.notes.length === 0
       ? []
@@ -75,6 +73,16 @@ function shownFigures({ figures }: Comparison): Figure[] {
   );
 }
 
+/** What must be known of figures, each reason once. */
+function whyLines({ figures }: Comparison, width: number): string[] {
+  const names = new Map<string, string[]>();
+  for (const f of figures) {
+    if (f.why === null || f.same_as !== null || f.why === 'not known in every run') continue;
+    names.set(f.why, [...(names.get(f.why) ?? []), f.name]);
+  }
+  return [...names].map(([why, of]) => wrapText(`${of.join(', ')}: ${why}`, width, '  ', '    '));
+}
+
 function sentence({ verdict, summary }: Comparison): string {
   const text = summary.replace(/\s+/g, ' ');
   return verdict === 'void' ? text.replace(/^void/, 'VOID') : text[0]!.toUpperCase() + text.slice(1);
@@ -89,7 +97,7 @@ function colour(verdict: Comparison['verdict'], p: Paint): (s: string) => string
 function sideLines(side: string, runs: readonly ComparedRunFacts[], width: number): string[] {
   return runs.map((run, i) =>
     wrapText(
-      `${oneLine(run.name, 200)}: ${run.offered} operations, ${run.attainment === null ? 'attainment undefined' : `${percentText(run.attainment, 4)} good`}, seed ${run.seed}`,
+      `${oneLine(run.name, 200)}: ${run.offered} operations, ${run.attainment === null ? 'attainment undefined' : `${percentText(run.attainment, 4)} good`}, seed ${run.seed ?? 'unknown'}`,
       width,
       i === 0 ? `${side}         ` : ' '.repeat(10),
       ' '.repeat(10),

@@ -42,6 +42,7 @@ export interface ComparedOperations {
 
 export interface ComparedRun {
   readonly name: string;
+  /** NaN: the requests were not drawn here, so the run pairs with none. */
   readonly seed: number;
   /** A closed loop offers what the server lets it: its operations do not pair. */
   readonly closedLoop: boolean;

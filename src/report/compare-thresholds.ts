@@ -79,7 +79,7 @@ export function parseThresholds(text: string): Threshold[] {
 export function checkFigureName(name: string, flag: string): void {
   if (FIGURE_NAMES.includes(name)) return;
   throw new InputError(
-    `${flag}: no figure is called '${oneLine(name, 40)}'${didYouMean(name, FIGURE_NAMES)}; there are attainment, goodput, throughput and ${COMPARED_METRICS.join(', ')} with .mean, .p50, .p90, .p95 or .p99`,
+    `${flag}: no figure is called '${oneLine(name, 40)}'${didYouMean(name, [...COMPARED_METRICS, ...FIGURE_NAMES])}; there are attainment, goodput, throughput and ${COMPARED_METRICS.join(', ')} with .mean, .p50, .p90, .p95 or .p99`,
   );
 }
 

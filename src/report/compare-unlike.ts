@@ -34,6 +34,10 @@ export function unlikeRuns(a: RunIdentity, b: RunIdentity, sameContract = false)
   const say = (refused: boolean, what: string, x: unknown, y: unknown): void => {
     found.push({ refused, text: `${what} is ${shown(x)} in ${a.name} and ${shown(y)} in ${b.name}` });
   };
+  if (a.target.kind !== b.target.kind) say(true, 'target: kind', a.target.kind, b.target.kind);
+  for (const key of ['model', 'dialect', 'tool'] as const) {
+    if (a.target[key] !== b.target[key]) say(key === 'tool', `target: ${key}`, a.target[key], b.target[key]);
+  }
   if (!sameContract) {
     const [x, y] = [a.contract, b.contract];
     if (x.boundary !== y.boundary) say(true, 'boundary: the clock’s start', x.boundary, y.boundary);
@@ -59,10 +63,6 @@ export function unlikeRuns(a: RunIdentity, b: RunIdentity, sameContract = false)
   for (const key of ['window', 'gpus'] as const) {
     const path = firstDifference(a.workload[key], b.workload[key], `workload: ${key}`);
     if (path) say(false, ...path);
-  }
-  if (a.target.kind !== b.target.kind) say(true, 'target: kind', a.target.kind, b.target.kind);
-  for (const key of ['model', 'dialect', 'tool'] as const) {
-    if (a.target[key] !== b.target[key]) say(key === 'tool', `target: ${key}`, a.target[key], b.target[key]);
   }
   return found;
 }

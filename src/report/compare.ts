@@ -66,7 +66,8 @@ export interface Figure {
 
 export interface ComparedRunFacts {
   readonly name: string;
-  readonly seed: number;
+  /** Null: the requests were not drawn here. */
+  readonly seed: number | null;
   readonly offered: number;
   readonly good: number;
   readonly attainment: number | null;
@@ -524,7 +525,7 @@ function sideMean(values: readonly (number | undefined)[]): number | null {
 function factsOf(run: ComparedRun): ComparedRunFacts {
   return {
     name: run.name,
-    seed: run.seed,
+    seed: Number.isNaN(run.seed) ? null : run.seed,
     offered: run.offered,
     good: run.goodCount,
     attainment: run.denominator > 0 ? run.goodCount / run.denominator : null,
@@ -587,7 +588,7 @@ function notesOf(
   }
   if (closed) notes.push('a closed loop offers what the server lets it, so its operations were not paired');
   else if (!sameSeeds)
-    notes.push('the sides have other seeds, so their operations were not paired: small differences stay hidden');
+    notes.push('the sides have not the same seeds, so their operations were not paired: small differences stay hidden');
   if (paired) {
     const shared = opsA.reduce((sum, o) => sum + o.length, 0);
     const all = Math.max(...[a, b].map((side) => side.reduce((sum, run) => sum + run.offered, 0)));

@@ -82,10 +82,10 @@ async function runCalibrate(this: Cli, flags: CalibrateFlags, ...runs: string[])
     const { collect } = await import('./calibrate-collect.ts');
     folders.push(await collect(this, flags, flags.collect));
   }
-  const { calibrate: fit, profileText } = await import('../plan/index.ts');
+  const { calibrate: calibrated, profileText } = await import('../plan/index.ts');
   const read: CalibrationRun[] = [];
   for (const folder of folders) read.push(await readRun(folder));
-  const { profile } = fit(read, {
+  const { profile } = calibrated(read, {
     name: flags.name ?? nameOf(read),
     budget: flags.maxNumBatchedTokens,
     seed: flags.seed,

@@ -28,8 +28,10 @@ export interface Calibration {
   readonly observed: Observed;
 }
 
-/** Below this share of the streams in a step's receipts they do not go in step. */
-const LEAST_TOGETHER = 0.8;
+/** Below this share of receipts that come with their step's the streams do not go in step. */
+const LEAST_TOGETHER = 0.6;
+/** Below this they do, raggedly: a client or an engine that is late now and then. */
+const RAGGED = 0.85;
 /** Relative spread of steps of equal batches beyond which something else is at work. */
 const FOREIGN = 0.3;
 
@@ -93,7 +95,7 @@ function observeRun(run: CalibrationRun, budget: number, entry = 0): Observed {
   const observed = observe(run.receipts, { budget, entry });
   if (observed.togetherSteps >= 30 && observed.together < LEAST_TOGETHER) {
     throw new InputError(
-      `${run.name}: a step's receipts hold ${(100 * observed.together).toFixed(0)} % of the streams on average, so they do not go in step: several replicas, or something that gathers tokens on the way; calibrate one replica alone, without a load balancer`,
+      `${run.name}: only ${(100 * observed.together).toFixed(0)} % of the receipts come with the others of their step, so the streams do not go in step: several replicas, or something that gathers tokens on the way; calibrate one replica alone, without a load balancer`,
     );
   }
   return observed;
@@ -120,6 +122,11 @@ function remarksOf(runs: readonly CalibrationRun[], observed: Observed, fit: Fit
   if ((fit.fitted.decode ?? 0) > FOREIGN) {
     out.push(
       `steps of equal batches differ by ${(100 * (fit.fitted.decode ?? 0)).toFixed(0)} % at the median: foreign load on the engine, or a client too busy; what is fitted is this mixture, and holds only while it lasts`,
+    );
+  }
+  if (observed.togetherSteps >= 30 && observed.together < RAGGED) {
+    out.push(
+      `only ${(100 * observed.together).toFixed(0)} % of the receipts came with the others of their step: the client or the engine was held up by other work, or tokens are gathered on the way`,
     );
   }
   if (fit.stallFactor > 1.1) {

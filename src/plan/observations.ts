@@ -32,7 +32,7 @@ export interface Observed {
   /** Steps seen, and those left out because their batch was not certain. */
   readonly steps: number;
   readonly uncertain: number;
-  /** Mean share of the streaming requests that a step's receipts held, where there were several. 1: they go in step. */
+  /** Share of receipts, where several streamed and nothing stalled, that came with the others of their step. */
   readonly together: number;
   readonly togetherSteps: number;
   /** Most streams at once, and whether requests waited while that many streamed: then it is the engine's limit. */
@@ -91,9 +91,14 @@ export function observe(receipts: Receipts, options: ObserveOptions): Observed {
       gaps.sort((a, b) => a - b);
       ms[k] = median(gaps);
     }
-    if (now > 1) {
-      together += gaps.length / now;
-      togetherSteps++;
+    const before = clusters[k - 1];
+    if (now > 1 && before && isCalm(clusters, k)) {
+      const near = 0.35 * (c.t - before.t);
+      for (let i = 0; i < c.streams.length; i++) {
+        const late = Math.abs(streams[c.streams[i]!]!.at[c.tokens[i]!]! - c.t);
+        if (late <= near) together++;
+        togetherSteps++;
+      }
     }
     // The gap of every stream must be this interval's: none skipped a step, none is missing.
     const previous = clusters[k - 1];
@@ -111,7 +116,7 @@ export function observe(receipts: Receipts, options: ObserveOptions): Observed {
     mostStreams = Math.max(mostStreams, now);
   });
 
-  const times = Float64Array.from(clusters, (c) => c.t);
+  const times = rising(clusters.map((c) => c.t));
   const { waiting, windows } = waits(streams, firstIn, times, live, options.entry ?? 0);
   // Requests that wait while as many stream as ever did, for most of the time that anybody waits: a limit, not chance.
   let full = 0;
@@ -301,4 +306,22 @@ function lowerBound(sorted: Float64Array, x: number): number {
 function median(sorted: readonly number[]): number {
   const h = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[h]! : (sorted[h - 1]! + sorted[h]!) / 2;
+}
+
+/** Step ends in order also where single receipts were late. */
+function rising(times: readonly number[]): Float64Array {
+  let last = Number.NEGATIVE_INFINITY;
+  return Float64Array.from(times, (t) => (last = Math.max(last, t)));
+}
+
+/** Whether a step is like its neighbours: what comes in the wake of a stall says nothing of who goes with whom. */
+function isCalm(clusters: readonly { readonly t: Millis }[], k: number): boolean {
+  const from = Math.max(1, k - 5);
+  const to = Math.min(clusters.length - 1, k + 5);
+  const spans: number[] = [];
+  for (let i = from; i <= to; i++) spans.push(clusters[i]!.t - clusters[i - 1]!.t);
+  const own = clusters[k]!.t - clusters[k - 1]!.t;
+  spans.sort((a, b) => a - b);
+  const usual = median(spans);
+  return own > 0.7 * usual && own < 1.4 * usual;
 }

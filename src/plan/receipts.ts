@@ -94,73 +94,67 @@ export interface Cluster {
   /** When most of them came. */
   readonly t: Millis;
   /** Which streams, and which token of each (0 is its first). */
-  readonly streams: Int32Array;
-  readonly tokens: Int32Array;
+  readonly streams: readonly number[];
+  readonly tokens: readonly number[];
 }
+
+/** Tokens of a new stream that are held against the steps of those before it, to find where it joined. */
+const TRIED = 8;
 
 /**
- * Groups receipts into steps. A stream has one token a step, so a second one begins the next step; so does a silence that is
- * long against the streams' own cadence.
+ * Groups receipts into steps, in order. A stream in the batch has one token a step, so where it joined decides all its steps:
+ * it is laid against the steps of the streams before it where its first tokens fit best. (Grouping by time alone breaks as
+ * soon as a client or an engine is late for once.)
  */
 export function clustersOf(streams: readonly Stream[]): Cluster[] {
-  let total = 0;
-  for (const s of streams) total += s.at.length;
-  const stream = new Int32Array(total);
-  const token = new Int32Array(total);
-  const at = new Float64Array(total);
-  let k = 0;
-  streams.forEach((s, i) => {
-    for (let j = 0; j < s.at.length; j++, k++) {
-      stream[k] = i;
-      token[k] = j;
-      at[k] = s.at[j]!;
+  const order = streams.map((_, i) => i).sort((a, b) => streams[a]!.at[0]! - streams[b]!.at[0]!);
+  /** Of each step: Σ and number of its receipts, and who they are. */
+  const sum: number[] = [];
+  const members: number[][] = [];
+  const tokens: number[][] = [];
+  let lastReceipt = Number.NEGATIVE_INFINITY;
+  let start = 0;
+  const time = (step: number): number => sum[step]! / members[step]!.length;
+  for (const i of order) {
+    const { at } = streams[i]!;
+    let join = sum.length;
+    if (at[0]! <= lastReceipt) join = best(at, start, sum.length, time);
+    else start = sum.length; // nobody was streaming: a new beginning
+    for (let j = 0; j < at.length; j++) {
+      const step = join + j;
+      if (step === sum.length) {
+        sum.push(0);
+        members.push([]);
+        tokens.push([]);
+      }
+      sum[step]! += at[j]!;
+      members[step]!.push(i);
+      tokens[step]!.push(j);
     }
-  });
-  const order = Uint32Array.from({ length: total }, (_, i) => i).sort(
-    (a, b) => at[a]! - at[b]! || token[a]! - token[b]!,
-  );
-  const usual = medianGap(streams);
-  /** Cadence around a receipt: the shorter of the gaps before and after it. */
-  const cadence = (r: number): number => {
-    const s = streams[stream[r]!]!;
-    const j = token[r]!;
-    const before = j > 0 ? s.at[j]! - s.at[j - 1]! : Number.POSITIVE_INFINITY;
-    const after = j + 1 < s.at.length ? s.at[j + 1]! - s.at[j]! : Number.POSITIVE_INFINITY;
-    const own = Math.min(before > 0.05 * usual ? before : usual, after > 0.05 * usual ? after : usual);
-    return Number.isFinite(own) ? own : usual;
-  };
-  const clusters: Cluster[] = [];
-  const seen = new Int32Array(streams.length).fill(-1);
-  let from = 0;
-  const close = (to: number): void => {
-    if (to === from) return;
-    const members = order.subarray(from, to);
-    clusters.push({
-      t: at[members[members.length >> 1]!]!,
-      streams: Int32Array.from(members, (r) => stream[r]!),
-      tokens: Int32Array.from(members, (r) => token[r]!),
-    });
-    from = to;
-  };
-  for (let i = 0; i < total; i++) {
-    const r = order[i]!;
-    if (i > from) {
-      const last = order[i - 1]!;
-      const silence = at[r]! - at[last]!;
-      if (seen[stream[r]!] === clusters.length || silence > 0.4 * Math.min(cadence(r), cadence(last))) close(i);
-    }
-    seen[stream[r]!] = clusters.length;
+    lastReceipt = Math.max(lastReceipt, at[at.length - 1]!);
   }
-  close(total);
-  return clusters;
+  return members.map((m, step) => {
+    const times = Float64Array.from(m, (i, k) => streams[i]!.at[tokens[step]![k]!]!).sort();
+    return { t: times[times.length >> 1]!, streams: m, tokens: tokens[step]! };
+  });
 }
 
-function medianGap(streams: readonly Stream[]): Millis {
-  const gaps: number[] = [];
-  for (const s of streams) {
-    const stride = Math.max(1, Math.floor(s.at.length / 50));
-    for (let j = stride; j < s.at.length; j += stride) gaps.push(s.at[j]! - s.at[j - 1]!);
+/** The step from `from` on that a stream's first tokens fit best. */
+function best(at: Float64Array, from: number, end: number, time: (step: number) => number): number {
+  let low = from;
+  let high = end;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (time(mid) < at[0]!) low = mid + 1;
+    else high = mid;
   }
-  gaps.sort((a, b) => a - b);
-  return gaps[gaps.length >> 1] ?? 10;
+  let found = Math.min(low, end - 1);
+  let least = Number.POSITIVE_INFINITY;
+  for (let step = Math.max(from, low - 2); step <= Math.min(end - 1, low + 1); step++) {
+    const n = Math.min(TRIED, at.length, end - step);
+    let off = 0;
+    for (let j = 0; j < n; j++) off += Math.abs(at[j]! - time(step + j));
+    if (off / n < least) [found, least] = [step, off / n];
+  }
+  return found;
 }

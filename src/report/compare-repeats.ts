@@ -18,10 +18,12 @@ export function repeatsText(reports: readonly Report[]): string {
     ...rows,
     ['spread', '', '', ...spreads.map((s) => (s === undefined ? '–' : percentText(s, 2)))],
   ]);
+  // Two runs, or a client that was itself the bottleneck, measure no spread of a system.
+  const isWorth = reports.length >= 3 && reports.every((r) => r.client.verdict !== 'client-bound');
   if (reports.length < 2) return `${lines.join('\n')}\n`;
   return `${lines.join('\n')}\nSpread is the standard deviation between these ${reports.length} runs over their mean, other seeds included${
     reports.length < 5 ? '; of so few it is itself uncertain' : ''
-  }.\n${largest > 0 ? `A comparison can be told a spread you have measured: goodput compare --spread ${percentText(largest, 2).replace(' ', '')} A B\n` : ''}`;
+  }.\n${largest > 0 && isWorth ? `A comparison can be told a spread you have measured: goodput compare --spread ${percentText(largest, 2).replace(' ', '')} A B\n` : ''}`;
 }
 
 const MEANS = ['ttft_ms', 'tpot_ms', 'e2e_ms'] as const;

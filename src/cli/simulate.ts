@@ -344,11 +344,7 @@ async function phaseLines(
 
 /** A file of trace events, written as they come. */
 async function traceFile(path: string) {
-  const [{ createWriteStream }, { once }, { chromeTrace }] = await Promise.all([
-    import('node:fs'),
-    import('node:events'),
-    import('../sim/index.ts'),
-  ]);
+  const [{ createWriteStream }, { chromeTrace }] = await Promise.all([import('node:fs'), import('../sim/index.ts')]);
   const file = createWriteStream(path);
   let failure: string | undefined;
   file.on('error', (error) => {
@@ -360,8 +356,11 @@ async function traceFile(path: string) {
     request: trace.request,
     full: () => file.writableNeedDrain && failure === undefined,
     drained: async () => {
-      if (file.writableNeedDrain && failure === undefined)
-        await Promise.race([once(file, 'drain'), once(file, 'close')]);
+      if (!file.writableNeedDrain || failure !== undefined) return;
+      await new Promise<void>((resolve) => {
+        file.once('drain', resolve);
+        file.once('close', resolve);
+      });
     },
     close: async (cli: Cli) => {
       const left = trace.close();

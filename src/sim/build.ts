@@ -22,7 +22,12 @@ export interface SystemPlan {
   readonly replicas?: number;
   readonly router?: RouterPolicy;
   /** Replicas that only compute prompts, before `replicas` that only decode. */
-  readonly prefill?: { readonly replicas: number; readonly transfer: Transfer };
+  readonly prefill?: {
+    readonly replicas: number;
+    readonly transfer: Transfer;
+    /** Where prompts have other step times than decodes: other devices, another parallelism. */
+    readonly step?: StepModel;
+  };
   readonly speculation?: Speculation;
   /** From the door to the queue and back, ms. */
   readonly frontend?: Millis;
@@ -43,7 +48,8 @@ export function systemOf(plan: SystemPlan): Cluster {
   const queue = plan.limits.maxQueue;
   const limits = { ...plan.limits, maxQueue: Number.POSITIVE_INFINITY };
   let made = 0;
-  const continuous = (): ContinuousReplica => new ContinuousReplica(step, limits, observe?.(made++));
+  const continuous = (model: StepModel = step): ContinuousReplica =>
+    new ContinuousReplica(model, limits, observe?.(made++));
   const one = (): Cluster => {
     if (scheduler === 'static') return new StaticReplica(step, limits);
     return speculation
@@ -52,8 +58,8 @@ export function systemOf(plan: SystemPlan): Cluster {
   };
   let system: Cluster;
   if (prefill) {
-    const pool = list(prefill.replicas, continuous);
-    const decode = list(replicas, continuous);
+    const pool = list(prefill.replicas, () => continuous(prefill.step));
+    const decode = list(replicas, () => continuous());
     system = new DisaggregatedCluster(
       pool.length === 1 ? (pool[0] as Cluster) : new RoutedCluster(pool, router),
       decode.length === 1 ? (decode[0] as DecodeCluster) : new RoutedDecodeCluster(decode, router),

@@ -61,6 +61,10 @@ export class ContinuousReplica implements DecodeCluster {
   #mixed = false;
   /** This step had to preempt: it admits nobody, and the next one tries again. */
   #preemptedNow = false;
+  /** Someone waits whom the planner, a step ahead, has not seen: the next step tries again. */
+  #unseen = false;
+  /** When the last completed step began: under asynchronous scheduling the next one was planned then. */
+  #lastBegan: Millis = 0;
 
   #preemptions = 0;
   #promptTokens = 0;
@@ -242,9 +246,10 @@ export class ContinuousReplica implements DecodeCluster {
 
   /** Chooses this step's prefill chunks, preempting for running requests and admitting from the queue. */
   #schedule(): void {
-    const { maxBatchedTokens, maxSeqs, longPrefill, chunkedPrefill } = this.#limits;
+    const { maxBatchedTokens, maxSeqs, longPrefill, chunkedPrefill, asyncScheduling } = this.#limits;
     const s = this.#slots;
     this.#preemptedNow = false;
+    this.#unseen = false;
     this.#preemptFor(0, -1);
     let budget = maxBatchedTokens - this.#decoding;
     for (let i = 0; i < this.#prefills.length && budget > 0; i++) {
@@ -275,6 +280,10 @@ export class ContinuousReplica implements DecodeCluster {
         this.#blocked = true;
         return;
       }
+      if (asyncScheduling && s.arrived[slot]! > this.#plannedAt() && this.#decoding + this.#prefills.length > 0) {
+        this.#unseen = true;
+        return;
+      }
       if (s.ready[slot] === 1) {
         if (!this.#join(slot)) {
           this.#blocked = true;
@@ -296,7 +305,10 @@ export class ContinuousReplica implements DecodeCluster {
       }
       const hashes = hits > 0 ? (s.spec[slot]?.prefixBlocks as readonly number[]) : [];
       const need = this.#blocksFor(cached + chunk) - cached / this.#limits.blockTokens;
-      if (need + this.#kv.costOfPinning(hashes, hits) > this.#freeForPrefill()) {
+      const room = this.#limits.reservePrompt
+        ? this.#blocksFor(s.target[slot]!) - cached / this.#limits.blockTokens
+        : need;
+      if (room + this.#kv.costOfPinning(hashes, hits) > this.#freeForPrefill()) {
         this.#blocked = true;
         return;
       }
@@ -331,12 +343,13 @@ export class ContinuousReplica implements DecodeCluster {
 
   #admit(slot: number, hashes: readonly number[], hits: number, cached: number): void {
     const s = this.#slots;
+    const planned = this.#plannedAt();
     s.state[slot] = PREFILL;
     s.append(slot);
     this.#prefills.push(slot);
     s.computed[slot] = cached;
     if (Number.isNaN(s.scheduled[slot]!)) {
-      s.scheduled[slot] = this.#now;
+      s.scheduled[slot] = Math.max(s.arrived[slot]!, planned);
       s.cached[slot] = cached;
       if (this.#limits.prefixCaching) {
         this.#prefixQueries += s.target[slot]!;
@@ -438,8 +451,9 @@ export class ContinuousReplica implements DecodeCluster {
     const { ms, slope, untilKv } = this.#piece;
     let steps = this.#finishing.minStep - this.#step;
     if (untilKv < kv + (steps - 1) * n) steps = Math.max(1, Math.floor((untilKv - kv) / n) + 1);
-    steps = this.#preemptedNow ? 1 : this.#stepsOfKv(steps);
+    steps = this.#preemptedNow || this.#unseen ? 1 : this.#stepsOfKv(steps);
     this.#preemptedNow = false;
+    this.#unseen = false;
     this.#begin(ms, slope * n, steps, false);
     return true;
   }
@@ -489,6 +503,12 @@ export class ContinuousReplica implements DecodeCluster {
       this.#observe(tokens, steps, n, this.#runStart, this.#endOf(steps));
     }
     this.#step += steps;
+    this.#lastBegan = this.#endOf(steps - 1);
+  }
+
+  /** When the step that starts now was planned. */
+  #plannedAt(): Millis {
+    return this.#limits.asyncScheduling && this.#decoding + this.#prefills.length > 0 ? this.#lastBegan : this.#now;
   }
 
   #completeRun(out: Finished[]): void {

@@ -26,6 +26,13 @@ export interface ReplicaLimits {
   readonly chunkedPrefill: boolean;
   /** Prefill tokens one request may take in a step (`long_prefill_token_threshold`); 0: no such limit. */
   readonly longPrefill: number;
+  /** Admit a request only when its whole prompt fits the free KV, not its first chunk alone (`scheduler_reserve_full_isl`). */
+  readonly reservePrompt: boolean;
+  /**
+   * Plan a step when the one before it begins (`async_scheduling`): what came meanwhile waits for the next but one, and
+   * counts as scheduled from the planning on.
+   */
+  readonly asyncScheduling: boolean;
   readonly prefixCaching: boolean;
   /** Tokens one hash of `RequestSpec.prefixBlocks` stands for; a multiple of `blockTokens`. */
   readonly prefixBlockTokens: number;
@@ -40,6 +47,8 @@ export const LIMIT_DEFAULTS: Omit<ReplicaLimits, 'kvBlocks'> = {
   maxQueue: Number.POSITIVE_INFINITY,
   chunkedPrefill: true,
   longPrefill: 0,
+  reservePrompt: true,
+  asyncScheduling: false,
   prefixCaching: true,
   prefixBlockTokens: 16,
 };

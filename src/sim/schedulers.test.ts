@@ -22,6 +22,14 @@ for (const policy of ROUTER_POLICIES) {
     fcfs: false,
   });
 }
+schedulerConformance('continuous batching, planned a step ahead', {
+  make: () => new ContinuousReplica(step, { ...tight, asyncScheduling: true }),
+  fcfs: true,
+});
+schedulerConformance('continuous batching, admitted by the first chunk', {
+  make: () => new ContinuousReplica(step, { ...tight, reservePrompt: false }),
+  fcfs: true,
+});
 schedulerConformance('static batching', { make: () => new StaticReplica(step, tight), fcfs: true });
 const transfer = { bytesPerToken: 1000, bandwidth: 2e6, latency: 1 };
 schedulerConformance('disaggregated, one and one', {

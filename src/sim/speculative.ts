@@ -182,7 +182,8 @@ export class SpeculativeReplica implements Cluster {
       const item = this.#waiting[0] as Item;
       const chunk = Math.min(item.target, budget);
       const need = this.#blocksFor(chunk);
-      if (need > this.#limits.kvBlocks - this.#used) break;
+      const room = this.#limits.reservePrompt ? this.#blocksFor(item.target) : need;
+      if (room > this.#limits.kvBlocks - this.#used) break;
       this.#waiting.shift();
       this.#running.push(item);
       this.#take(item, need);

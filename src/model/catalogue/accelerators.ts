@@ -44,7 +44,8 @@ const ROWS: readonly Row[] = [
   { id: 'mi355x', memory: 288, bandwidth: 8.0, bf16: 2516, fp8: 5033, fp4: 10066, link: 576, source: `${SEMI}; ROCm GPU specifications` },
   { id: 'l4', memory: 24, bandwidth: 0.3, bf16: 121, fp8: 242, int8: 242, link: 32, domain: 1, source: AIC },
   { id: 'l40s', memory: 48, bandwidth: 0.864, bf16: 362, fp8: 733, int8: 733, link: 32, source: AIC },
-  { id: 'rtx-pro-6000', aliases: ['rtx-pro-6000-server'], memory: 102.6, bandwidth: 1.792, bf16: 467.8, fp8: 935.6, fp4: 1871, link: 64, source: `${AIC}, scaled to 2,430 MHz` },
+  { id: 'rtx-4090', aliases: ['geforce-rtx-4090'], memory: 24, bandwidth: 1.008, bf16: 165.2, link: 32, domain: 1, source: 'NVIDIA Ada architecture whitepaper (dense, FP32 accumulation)' },
+  { id: 'rtx-pro-6000', aliases: ['rtx-pro-6000-server'], memory: 102.6, bandwidth: 1.597, bf16: 467.8, fp8: 935.6, fp4: 1871, link: 64, source: `${AIC}, FLOPs scaled to 2,430 MHz; bandwidth of the Server Edition's datasheet (1,792 GB/s is the workstation's)` },
   { id: 'tpu-v5e', memory: 16, bandwidth: 0.819, bf16: 197, int8: 393, link: 50, domain: 256, source: 'Google Cloud TPU documentation' },
   { id: 'tpu-v6e', aliases: ['trillium'], memory: 32, bandwidth: 1.638, bf16: 918, int8: 1836, link: 100, domain: 256, source: 'Google Cloud TPU documentation' },
 ];

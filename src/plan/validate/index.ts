@@ -1,0 +1,7 @@
+/** The model and the simulator against data others measured. Pure: files are handed in as text. */
+export * from './interference.ts';
+export * from './knees.ts';
+export * from './margins.ts';
+export * from './request-log.ts';
+export * from './scoreboard.ts';
+export * from './served.ts';

@@ -308,7 +308,7 @@ export class ContinuousReplica implements DecodeCluster {
       const room = this.#limits.reservePrompt
         ? this.#blocksFor(s.target[slot]!) - cached / this.#limits.blockTokens
         : need;
-      if (room + this.#kv.costOfPinning(hashes, hits) > this.#freeForPrefill()) {
+      if (room + this.#kv.costOfPinning(hits) > this.#freeForPrefill()) {
         this.#blocked = true;
         return;
       }
@@ -357,7 +357,7 @@ export class ContinuousReplica implements DecodeCluster {
       }
     }
     if (hits > 0) {
-      this.#kv.pin(hashes, hits);
+      this.#kv.pin(hits);
       s.pinned[slot] = hashes.slice(0, hits);
       s.pinnedBlocks[slot] = cached / this.#limits.blockTokens;
     }

@@ -7,6 +7,16 @@
 interface Cached {
   readonly hash: number;
   pins: number;
+  /** Neighbours among the unpinned ones; itself when it is pinned. */
+  before: Cached;
+  after: Cached;
+}
+
+function entry(hash: number, pins: number): Cached {
+  const made = { hash, pins } as Cached;
+  made.before = made;
+  made.after = made;
+  return made;
 }
 
 export class KvPool {
@@ -15,8 +25,11 @@ export class KvPool {
   readonly #perHash: number;
   #used = 0;
   readonly #cache = new Map<number, Cached>();
-  /** Unpinned entries, oldest first (a Map keeps insertion order). */
-  readonly #idle = new Map<number, Cached>();
+  /** Head of a ring of unpinned entries, oldest first. */
+  readonly #idle = entry(Number.NaN, 0);
+  #idleCount = 0;
+  /** What the last `hits` found: the two calls that follow it look nothing up. */
+  #found: Cached[] = [];
 
   constructor(blocks: number, perHash = 1) {
     this.blocks = blocks;
@@ -47,23 +60,27 @@ export class KvPool {
   hits(hashes: readonly number[], most: number): number {
     const n = Math.min(hashes.length, most);
     let i = 0;
-    while (i < n && this.#cache.has(hashes[i]!)) i++;
+    for (; i < n; i++) {
+      const known = this.#cache.get(hashes[i]!);
+      if (!known) break;
+      this.#found[i] = known;
+    }
     return i;
   }
 
-  /** Blocks that pinning the first `n` of `hashes` would take from the free ones. */
-  costOfPinning(hashes: readonly number[], n: number): number {
+  /** Blocks that pinning the first `n` of the hashes last asked for by `hits` would take from the free ones. */
+  costOfPinning(n: number): number {
     let cost = 0;
-    for (let i = 0; i < n; i++) if (this.#idle.has(hashes[i]!)) cost += this.#perHash;
+    for (let i = 0; i < n; i++) if (this.#found[i]!.pins === 0) cost += this.#perHash;
     return cost;
   }
 
-  /** Pins the first `n` of `hashes`, all of them cached. */
-  pin(hashes: readonly number[], n: number): void {
+  /** Pins the first `n` of the hashes last asked for by `hits`. */
+  pin(n: number): void {
     for (let i = 0; i < n; i++) {
-      const entry = this.#cache.get(hashes[i]!) as Cached;
-      if (entry.pins++ === 0) {
-        this.#idle.delete(entry.hash);
+      const known = this.#found[i]!;
+      if (known.pins++ === 0) {
+        this.#unlink(known);
         this.#used += this.#perHash;
       }
     }
@@ -76,26 +93,37 @@ export class KvPool {
    */
   adopt(hash: number): boolean {
     if (this.#cache.has(hash)) return false;
-    this.#cache.set(hash, { hash, pins: 1 });
+    this.#cache.set(hash, entry(hash, 1));
     return true;
   }
 
   unpin(hash: number): void {
-    const entry = this.#cache.get(hash) as Cached;
-    if (--entry.pins === 0) {
-      this.#idle.set(hash, entry);
-      this.#used -= this.#perHash;
-    }
+    const known = this.#cache.get(hash) as Cached;
+    if (--known.pins > 0) return;
+    const last = this.#idle.before;
+    known.before = last;
+    known.after = this.#idle;
+    last.after = known;
+    this.#idle.before = known;
+    this.#idleCount++;
+    this.#used -= this.#perHash;
+  }
+
+  #unlink(known: Cached): void {
+    known.before.after = known.after;
+    known.after.before = known.before;
+    known.before = known;
+    known.after = known;
+    this.#idleCount--;
   }
 
   #evict(): void {
-    let room = this.blocks - this.#used - this.#idle.size * this.#perHash;
-    if (room >= 0) return;
-    for (const hash of this.#idle.keys()) {
-      this.#idle.delete(hash);
-      this.#cache.delete(hash);
+    let room = this.blocks - this.#used - this.#idleCount * this.#perHash;
+    while (room < 0) {
+      const oldest = this.#idle.after;
+      this.#unlink(oldest);
+      this.#cache.delete(oldest.hash);
       room += this.#perHash;
-      if (room >= 0) return;
     }
   }
 }

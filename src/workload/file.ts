@@ -167,7 +167,7 @@ const FILE = z
       .optional(),
     arrivals: z
       .enum(ARRIVALS as ['poisson', 'constant', 'gamma'])
-      .describe('The arrival process.')
+      .describe('How requests arrive.')
       .optional(),
     burstiness: z.number().positive().describe('Shape of gamma arrivals: 1 is Poisson, below 1 burstier.').optional(),
     cache: z

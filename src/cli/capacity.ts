@@ -253,7 +253,7 @@ async function onSimulation(cli: Cli, { flags, contract, load, stored }: Task): 
     ...(load.contracts && { contracts: load.contracts }),
     workload: (rate: number, seed: number) => workloadOf(atRate({ ...load, requests }, rate), seed),
   };
-  announce(cli, choice.text, plan, undefined);
+  await announce(cli, choice.text, plan, undefined);
   const interrupted = interruption(cli);
   const budget = flags.budget === undefined ? undefined : parseDuration(flags.budget, '--budget');
   const began = performance.now();
@@ -364,7 +364,7 @@ async function onServer(cli: Cli, url: string | undefined, { flags, contract, lo
     const plan =
       stored?.plan ??
       planned({ ...livePlan(contract.attainment, seed, calm.e2e), ...(await liveGuess(flags, load, contract)) }, flags);
-    announce(cli, target.text, plan, budget);
+    await announce(cli, target.text, plan, budget);
 
     const folder = flags.resume ?? store.makeFolder(flags.out ?? 'runs', flags.name ?? 'capacity', host.epochWall);
     const runs = `${folder}/probes`;
@@ -473,16 +473,15 @@ async function liveGuess(flags: Flags, load: LoadPlan, contract: Contract): Prom
 // ---- what is told ----
 
 /** What is going to happen and how long it will take, before it starts. */
-function announce(cli: Cli, where: string, plan: SearchPlan, budget: Millis | undefined): void {
-  void import('../drive/capacity/cost.ts').then(({ searchCost }) => {
-    const cost = searchCost(plan);
-    const at = (rate: number): string => `${formatDuration((1000 * cost.offered) / rate)} at ${trim(rate, 3)}/s`;
-    const time = plan.guess === undefined ? [1, 10, 100].map(at).join(', ') : at(plan.guess);
-    cli.stderr.line(`Target    ${oneLine(where)}`);
-    cli.stderr.line(
-      `Search    from ${trim(plan.unloadedRate, 3)}/s${plan.guess === undefined ? '' : `, then about ${trim(plan.guess, 3)}/s`}; about ${cost.runs} runs and ${cost.offered.toLocaleString('en')} requests: ${budget === undefined ? 'simulated, so seconds to minutes' : `${time} of capacity, at most ${formatDuration(budget)}`}`,
-    );
-  });
+async function announce(cli: Cli, where: string, plan: SearchPlan, budget: Millis | undefined): Promise<void> {
+  const { searchCost } = await import('../drive/capacity/cost.ts');
+  const cost = searchCost(plan);
+  const at = (rate: number): string => `${formatDuration((1000 * cost.offered) / rate)} at ${trim(rate, 3)}/s`;
+  const time = plan.guess === undefined ? [1, 10, 100].map(at).join(', ') : at(plan.guess);
+  cli.stderr.line(`Target    ${oneLine(where)}`);
+  cli.stderr.line(
+    `Search    from ${trim(plan.unloadedRate, 3)}/s${plan.guess === undefined ? '' : `, then about ${trim(plan.guess, 3)}/s`}; about ${cost.runs} runs and ${cost.offered.toLocaleString('en')} requests: ${budget === undefined ? 'simulated, so seconds to minutes' : `${time} of capacity, at most ${formatDuration(budget)}`}`,
+  );
 }
 
 function tell(cli: Cli, request: ProbeRequest, m: ProbeMeasure): void {

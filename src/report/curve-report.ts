@@ -105,7 +105,7 @@ export function renderCapacity(
   ];
   const drawn = drawCurve(
     {
-      points: report.curve.map((r) => ({ ...r, confirmed: r.replications > 1 })),
+      points: aboutTheKnee(report).map((r) => ({ ...r, confirmed: r.replications > 1 })),
       target: report.target,
       capacity: report.capacity,
     },
@@ -125,6 +125,15 @@ export function renderCapacity(
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join('\n'))
     .join('\n\n')}\n`;
+}
+
+/** Within a factor of three of where capacity lies: the almost unloaded rate would take up most of the axis. */
+function aboutTheKnee({ curve, capacity, bracket }: CapacityReport): readonly CurveRow[] {
+  const low = capacity.low ?? bracket.low;
+  const high = capacity.high ?? bracket.high;
+  if (low === null || high === null) return curve;
+  const near = curve.filter((r) => r.rate >= low / 3 && r.rate <= high * 3);
+  return near.length >= 3 ? near : curve;
 }
 
 /** The answer in sentences, the first of them the headline. */

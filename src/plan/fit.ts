@@ -87,7 +87,7 @@ export function fitSteps(observations: readonly Observation[], options: FitOptio
   const candidates = (Object.keys(FORMS) as FormName[]).map((name) => {
     const form = FORMS[name];
     const held = heldOut(form, observations, blocks);
-    return { form, held, error: (held.decode ?? 0) + (held.prefill ?? held.lone ?? 0) };
+    return { form, held, error: (held.decode ?? 0) + (held.prefill ?? 0) + (held.lone ?? 0) };
   });
   const [sum, max] = candidates as [(typeof candidates)[number], (typeof candidates)[number]];
   // Without prompts in view there is nothing a second bound could be told by.
@@ -139,24 +139,37 @@ function quickFit(observations: readonly Observation[], counts: Fit['observation
 
 /** Error of coefficients on observations they may never have seen: another run's, say. */
 export function errorOf(form: FormName, values: Values, observations: readonly Observation[]): FitError {
-  const ape: Record<Observation['kind'], number[]> = { decode: [], prefill: [], lone: [] };
-  let measured = 0;
-  let expected = 0;
-  for (const o of observations) {
-    const y = predicted(form, values, o);
-    ape[o.kind].push(Math.abs(y - o.ms) / o.ms);
-    if (o.kind === 'decode') {
-      measured += o.ms;
-      expected += y;
+  const sums = new ErrorSums();
+  sums.add(form, values, observations);
+  return sums.finish();
+}
+
+class ErrorSums {
+  readonly #ape: Record<Observation['kind'], number[]> = { decode: [], prefill: [], lone: [] };
+  #measured = 0;
+  #expected = 0;
+  #count = 0;
+
+  add(form: FormName, values: Values, observations: readonly Observation[]): void {
+    for (const o of observations) {
+      const y = predicted(form, values, o);
+      this.#ape[o.kind].push(Math.abs(y - o.ms) / o.ms);
+      this.#count++;
+      if (o.kind !== 'decode') continue;
+      this.#measured += o.ms;
+      this.#expected += y;
     }
   }
-  return {
-    decode: medianOf(ape.decode),
-    prefill: medianOf(ape.prefill),
-    lone: medianOf(ape.lone),
-    bias: expected > 0 ? measured / expected - 1 : null,
-    observations: observations.length,
-  };
+
+  finish(): FitError {
+    return {
+      decode: medianOf(this.#ape.decode),
+      prefill: medianOf(this.#ape.prefill),
+      lone: medianOf(this.#ape.lone),
+      bias: this.#expected > 0 ? this.#measured / this.#expected - 1 : null,
+      observations: this.#count,
+    };
+  }
 }
 
 export function valuesOf(form: Form, x: ArrayLike<number>): Values {
@@ -313,25 +326,15 @@ function blocksOf(observations: readonly Observation[], count: number): Int32Arr
 
 /** Every fourth block is predicted from the others, in turn. */
 function heldOut(form: Form, observations: readonly Observation[], blocks: Int32Array): FitError {
-  const errors: FitError[] = [];
+  // Pooled over the folds: a mean of their medians would follow the fold that happened to miss a kind of observation.
+  const sums = new ErrorSums();
   for (let fold = 0; fold < FOLDS; fold++) {
     const train = observations.filter((_, i) => blocks[i]! % FOLDS !== fold);
     const test = observations.filter((_, i) => blocks[i]! % FOLDS === fold);
     if (test.length === 0 || train.filter((o) => o.kind === 'decode').length < 10) continue;
-    errors.push(errorOf(form.name, valuesOf(form, solveForm(form, train).x), test));
+    sums.add(form.name, valuesOf(form, solveForm(form, train).x), test);
   }
-  const mean = (pick: (e: FitError) => number | null): number | null => {
-    const known = errors.filter((e) => pick(e) !== null);
-    const weight = known.reduce((sum, e) => sum + e.observations, 0);
-    return weight > 0 ? known.reduce((sum, e) => sum + (pick(e) as number) * e.observations, 0) / weight : null;
-  };
-  return {
-    decode: mean((e) => e.decode),
-    prefill: mean((e) => e.prefill),
-    lone: mean((e) => e.lone),
-    bias: mean((e) => e.bias),
-    observations: errors.reduce((sum, e) => sum + e.observations, 0),
-  };
+  return sums.finish();
 }
 
 /** Student intervals with the spread of resampled blocks; percentiles of few blocks are too narrow. */

@@ -58,8 +58,13 @@ export function columnsOf(form: Form, o: Observation, side: Side, x: Float64Arra
     x[1] = o.sequences;
     x[2] = o.kv / 1000;
   } else {
-    x[3] = o.steps;
-    x[4] = (o.sequences + o.prefillTokens) / 1000;
+    // Only the steps with prompt tokens are bound by work; those of a stretch before them read memory.
+    const bound = o.prefillTokens > 0 ? o.prefillSteps / o.steps : 1;
+    x[0] = o.steps * (1 - bound);
+    x[1] = o.sequences * (1 - bound);
+    x[2] = (o.kv * (1 - bound)) / 1000;
+    x[3] = o.steps * bound;
+    x[4] = (o.sequences * bound + o.prefillTokens) / 1000;
     x[5] = o.prefillSquares / 1e6;
   }
   x[6] = o.entry;
@@ -80,9 +85,11 @@ export function predicted(form: FormName, v: Values, o: Observation): number {
       ((v.prefill_square ?? 0) * o.prefillSquares) / 1e6
     );
   }
+  const bound = o.prefillTokens > 0 ? o.prefillSteps / o.steps : 1;
   const work =
-    (v.work_step ?? 0) * o.steps +
-    ((v.work_token ?? 0) * (o.sequences + o.prefillTokens)) / 1000 +
+    memory * (1 - bound) +
+    (v.work_step ?? 0) * o.steps * bound +
+    ((v.work_token ?? 0) * (o.sequences * bound + o.prefillTokens)) / 1000 +
     ((v.work_square ?? 0) * o.prefillSquares) / 1e6;
   return entry + Math.max(memory, work);
 }

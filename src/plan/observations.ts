@@ -153,7 +153,7 @@ export function observe(receipts: Receipts, options: ObserveOptions): Observed {
     });
   }
   for (const w of stretches(windows)) {
-    const o = stretchOf(w, streams, { clean, ms, sequences, kv, live, times, isFull });
+    const o = stretchOf(w, streams, { clean, ms, sequences, kv, live, times, isFull, firstIn, budget: options.budget });
     if (o) observations.push(o);
     else uncertain++;
   }
@@ -225,6 +225,8 @@ interface Intervals {
   readonly live: Int32Array;
   readonly times: Float64Array;
   readonly isFull: (k: number) => boolean;
+  readonly firstIn: Int32Array;
+  readonly budget: number;
 }
 
 function stretchOf(w: Window, streams: readonly Stream[], on: Intervals): Observation | undefined {
@@ -249,6 +251,9 @@ function stretchOf(w: Window, streams: readonly Stream[], on: Intervals): Observ
     prefillTokens += input - cached;
     prefillSquares += input * input - cached * cached;
   }
+  // As many steps as the prompts need, or as they ended in: an earlier one of the stretch may have gone without them.
+  const ends = new Set(w.streams.map((i) => on.firstIn[i])).size;
+  prefillSteps = Math.min(prefillSteps, Math.max(ends, Math.ceil(prefillTokens / on.budget)));
   return {
     kind: 'prefill',
     t: on.times[w.to]!,

@@ -43,8 +43,13 @@ export function readSearch(folder: string): StoredSearch {
     }
   }
   const contract = found.contract as unknown as Contract;
+  const search = found as unknown as StoredSearch;
+  // Void runs at the end showed nothing, and what made them void may be over: they are made again.
+  let kept = search.probes.length;
+  while (kept > 0 && (search.probes[kept - 1]?.measure.clientBound.length ?? 0) > 0) kept--;
   return {
-    ...(found as unknown as StoredSearch),
+    ...search,
+    probes: search.probes.slice(0, kept),
     contract: { ...contract, deadline: contract.deadline ?? Number.POSITIVE_INFINITY },
   };
 }

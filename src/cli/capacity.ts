@@ -170,7 +170,8 @@ async function runCapacity(this: Cli, flags: Flags, url?: string): Promise<void>
   if (found.folder !== undefined) {
     const say = flags.json ? this.stderr : this.stdout;
     say.line(`Run folder: ${found.folder}`);
-    if (report.end === 'interrupted') say.line(`Go on with: goodput capacity --resume ${found.folder}`);
+    if (report.end === 'interrupted' || report.end === 'client-bound')
+      say.line(`Go on with: goodput capacity --resume ${found.folder}`);
   }
   this.exit(exitOf(found.outcome));
 }

@@ -64,7 +64,8 @@ describe('capacity of a simulated engine', () => {
 
 describe('capacity of a server', () => {
   let server: Served;
-  const SLO = ['--slo', 'e2e=5s'];
+  /** Generous: what is tested is the path. The client may be late by 5 % of the TTFT limit. */
+  const SLO = ['--slo', 'ttft=20s,e2e=25s'];
   const QUICK = [
     '--input',
     '16',
@@ -91,18 +92,20 @@ describe('capacity of a server', () => {
     running.child.kill('SIGINT');
     const done = await running.done;
     expect(done.code).toBe(3);
-    expect(done.stdout).toMatch(/Capacity undecided/);
+    expect(done.stdout).toMatch(/Capacity (undecided|not found)/);
     const folder = folderOf(done);
     expect(done.stdout).toContain(`goodput capacity --resume ${folder}`);
     const before = JSON.parse(readFileSync(join(folder, 'search.json'), 'utf8'));
-    expect(before.probes.length).toBeGreaterThan(0);
+    const known = before.probes.filter(
+      (p: { measure: { clientBound: string[] } }) => p.measure.clientBound.length === 0,
+    );
 
     const more = await run(['capacity', '--resume', folder, '--json']);
     // On a busy machine the client may be the bottleneck, which is 3 and no statement about the server.
     expect([0, 3]).toContain(more.code);
     const after = JSON.parse(readFileSync(join(folder, 'search.json'), 'utf8'));
-    expect(after.probes.slice(0, before.probes.length)).toEqual(before.probes);
-    expect(after.probes.length).toBeGreaterThan(before.probes.length);
+    expect(after.probes.slice(0, known.length)).toEqual(known);
+    expect(after.probes.length).toBeGreaterThan(known.length);
     expect(['above-range', 'client-bound', 'undecided']).toContain(JSON.parse(more.stdout).end);
     for (const { run: name } of after.probes) expect(existsSync(join(folder, name, 'run.json'))).toBe(true);
   }, 120_000);

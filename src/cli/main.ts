@@ -3,6 +3,7 @@
 import { buildApplication, buildRouteMap, run, text_en } from '@stricli/core';
 import { messageOf, UserError } from '../base/errors.ts';
 import { bench } from './bench.ts';
+import { calibrate } from './calibrate-profile.ts';
 import { capacity } from './capacity.ts';
 import { cliOf, EXIT } from './cli.ts';
 import { compare } from './compare.ts';
@@ -12,12 +13,32 @@ import { emulate } from './emulate.ts';
 import { importResults } from './import.ts';
 import { inspect } from './inspect.ts';
 import { judge } from './judge.ts';
+import { model } from './model.ts';
+import { plan } from './plan.ts';
 import { report } from './report.ts';
+import { simulate } from './simulate.ts';
 import { joinGoodputValues } from './slo-flags.ts';
+import { validate } from './validate.ts';
 import { VERSION } from './version.ts';
 
 const routes = buildRouteMap({
-  routes: { bench, capacity, report, compare, import: importResults, judge, inspect, contract, emulate, doctor },
+  routes: {
+    bench,
+    capacity,
+    report,
+    compare,
+    import: importResults,
+    judge,
+    inspect,
+    contract,
+    model,
+    simulate,
+    calibrate,
+    plan,
+    validate,
+    emulate,
+    doctor,
+  },
   docs: {
     brief: 'Measure a streaming LLM server under open-loop load and judge every request against a latency contract.',
     fullDescription:

@@ -240,7 +240,7 @@ async function written(
   const salt = plan.cache === 'as-is' ? 0 : randomInt(1, 2 ** 20);
   let measured = { tokensPerWord: 1, overhead: 0 };
   if (flags.calibrate) {
-    const { calibrate } = await import('./calibrate.ts');
+    const { calibrate } = await import('./prompt-tokens.ts');
     const key = flags.apiKeyEnv === undefined ? undefined : process.env[flags.apiKeyEnv];
     const found = await calibrate(target.name, target.model ?? '', target.dialect === 'openai.chat', {
       ...(key && { authorization: `Bearer ${key}` }),

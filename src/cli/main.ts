@@ -3,7 +3,7 @@
 import { buildApplication, buildRouteMap, run, text_en } from '@stricli/core';
 import { messageOf, UserError } from '../base/errors.ts';
 import { bench } from './bench.ts';
-import { calibrate } from './calibrate-profile.ts';
+import { calibrate } from './calibrate.ts';
 import { capacity } from './capacity.ts';
 import { cliOf, EXIT } from './cli.ts';
 import { compare } from './compare.ts';

@@ -9,7 +9,7 @@ import { DESIGN_DEFAULTS, type DesignPlan, DesignWorkload, designCost, type Prom
 import { createRun } from '../store/index.ts';
 import { textSource } from '../workload/index.ts';
 import { ASK_BEYOND } from './bench.ts';
-import type { CalibrateFlags } from './calibrate-profile.ts';
+import type { CalibrateFlags } from './calibrate.ts';
 import type { Cli } from './command.ts';
 import { type HostClock, hostClock } from './host.ts';
 import { type OpenTarget, openTarget } from './target.ts';

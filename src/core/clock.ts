@@ -62,6 +62,8 @@ export interface HostTimers {
 
 /** Below this it is quicker to look at the time again than to go round the event loop. */
 const BUSY_WAIT: Millis = 0.03;
+/** A host whose time stands still while it is looked at is not waited for. */
+const MOST_LOOKS = 10_000;
 
 /**
  * A wall clock. One host timer is armed for the earliest planned time: coarse until `spin` milliseconds before it, then
@@ -122,12 +124,13 @@ class WallClock implements Clock {
     this.#timeout = undefined;
     this.#immediate = undefined;
     let now = this.#host.now();
-    const left = this.#armedFor - now;
-    if (left > BUSY_WAIT) {
-      this.#wait(left);
+    if (this.#armedFor - now <= BUSY_WAIT) {
+      for (let looks = 0; now < this.#armedFor && looks < MOST_LOOKS; looks++) now = this.#host.now();
+    }
+    if (now < this.#armedFor) {
+      this.#wait(this.#armedFor - now);
       return;
     }
-    while (now < this.#armedFor) now = this.#host.now();
     this.#armedFor = Number.POSITIVE_INFINITY;
     try {
       // What was due when we woke; what these plan for the same instant waits for the next turn, so I/O is never starved.

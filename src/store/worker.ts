@@ -1,4 +1,5 @@
 /** The writing thread: takes batches, writes segments, then the cursor that goes with them. One thing at a time. */
+import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { layDown, takeUp } from './busy.ts';
 import { why } from './folder.ts';
@@ -7,6 +8,8 @@ import { SegmentWriter } from './segment-writer.ts';
 
 const port = parentPort;
 if (!port) throw new Error('internal: store/worker.js must be started as a worker thread');
+// Writing can wait, stamping cannot. On Linux 0 is the calling thread alone; elsewhere it would be the whole process.
+if (process.platform === 'linux') setPriority(0, 19);
 const { folder, memory, busy } = workerData as WorkerStart;
 const tell = (message: FromWorker): void => port.postMessage(message);
 

@@ -41,6 +41,13 @@ export interface Health {
   readonly evidence?: JsonObject;
 }
 
+/** A fold of its own that begins as a copy of the cohort's. */
+function partOf(cohort: CohortReducer, contract: Contract, window: Window): CohortReducer {
+  const part = new CohortReducer(contract, window);
+  part.merge(cohort);
+  return part;
+}
+
 export async function reportOfRun(run: RunReader, options: ReportOptions = {}): Promise<Report> {
   const contract = options.contract ?? run.meta.contract;
   const window = await windowOf(run);
@@ -51,12 +58,17 @@ export async function reportOfRun(run: RunReader, options: ReportOptions = {}): 
   const throughput = new ThroughputReducer(window);
   const classes = new Map<string, CohortReducer>();
   const arrivals = new ArrivalLog(window);
+  let only: string | undefined;
   await run.operations((record: RequestRecord) => {
     throughput.add(record);
     arrivals.add(record);
     if (!inCohort(window, record.operation, record.stamps.scheduled, record.session)) return;
     const { metrics, verdict } = judgeRecord(record, of(record.class));
+    only ??= record.class;
+    // With one class its fold is the cohort's; it parts from it when a second comes.
+    if (record.class !== only && classes.size === 0) classes.set(only, partOf(cohort, of(only), window));
     cohort.addJudged(record, metrics, verdict);
+    if (classes.size === 0) return;
     let own = classes.get(record.class);
     if (!own && classes.size < MAX_CLASSES) {
       own = new CohortReducer(of(record.class), window);
@@ -64,6 +76,7 @@ export async function reportOfRun(run: RunReader, options: ReportOptions = {}): 
     }
     own?.addJudged(record, metrics, verdict);
   });
+  if (only !== undefined && classes.size === 0) classes.set(only, partOf(cohort, of(only), window));
   const fold = cohort.finish();
   const health = run.health as unknown as Health | undefined;
   const sendLag = spreadOf(fold.columns.sendLag);

@@ -33,10 +33,34 @@ const seconds = Number(process.argv[2] ?? 20);
 const out = scratch();
 const stamps = join(out, 'stamps.ndjson');
 const server = await emulator([
-  '--ttft', '30ms', '--itl', '10ms', '--stamps', stamps,
-  ...Object.keys(EXPECT).flatMap((kind) => ['--fault', `${kind}=5%${kind === 'stall' ? ':500ms' : kind === 'slow-headers' ? ':300ms' : ''}`]),
+  '--ttft',
+  '30ms',
+  '--itl',
+  '10ms',
+  '--stamps',
+  stamps,
+  ...Object.keys(EXPECT).flatMap((kind) => [
+    '--fault',
+    `${kind}=5%${kind === 'stall' ? ':500ms' : kind === 'slow-headers' ? ':300ms' : ''}`,
+  ]),
 ]);
-const run = await goodput(['bench', server.url, '--rate', '50', '--duration', `${seconds}s`, '--output', '20', '--input', '16', '--slo', 'ttft=1s,tpot=200ms', '--out', out, '--json']);
+const run = await goodput([
+  'bench',
+  server.url,
+  '--rate',
+  '50',
+  '--duration',
+  `${seconds}s`,
+  '--output',
+  '20',
+  '--input',
+  '16',
+  '--slo',
+  'ttft=1s,tpot=200ms',
+  '--out',
+  out,
+  '--json',
+]);
 await server.stop();
 const { records, prefix } = await readRun(folderOf(run));
 const byId = new Map(readStamps(stamps).map((s) => [s.id, s]));
@@ -54,13 +78,19 @@ for (const r of records) {
   const key = `${(deciding ?? (s.faults.join('+') || 'none')).padEnd(22)} → ${r.outcome}${r.reason ? ` (${r.reason})` : ''}`;
   const right = r.outcome === want;
   if (!right) wrong++;
-  if (deciding || !right) table.set(`${right ? '    ' : 'BAD '}${key}`, (table.get(`${right ? '    ' : 'BAD '}${key}`) ?? 0) + 1);
+  if (deciding || !right)
+    table.set(`${right ? '    ' : 'BAD '}${key}`, (table.get(`${right ? '    ' : 'BAD '}${key}`) ?? 0) + 1);
 }
 for (const [key, count] of [...table].sort()) console.log(`${String(count).padStart(5)} ${key}`);
 const report = JSON.parse(run.stdout);
 const { offered, window_s: _w, excluded: _e, ...classes } = report.cohort;
 const sum = Object.values(classes).reduce((a, b) => a + b, 0);
-figure('operations joined to the emulator\'s own account', 'all', `${joined} of ${records.length}`, joined > 0.95 * records.length);
+figure(
+  "operations joined to the emulator's own account",
+  'all',
+  `${joined} of ${records.length}`,
+  joined > 0.95 * records.length,
+);
 figure('operations in the wrong outcome', '0', `${wrong} of ${records.length}`, wrong === 0);
 figure('the cohort adds up', `${offered}`, `${sum}`, sum === offered && offered > 30 * seconds);
 end();

@@ -30,12 +30,37 @@ for (let i = 0; i < requests; i++) {
   const receipts = Array.from({ length: chunks }, (_, k) => Math.round((first + k * 20 + u() * 5) * 1000) / 1000);
   const last = receipts.at(-1);
   run.add({
-    operation: i, attempt: 0, attempts: 1, lostHedge: false, class: 'default',
+    operation: i,
+    attempt: 0,
+    attempts: 1,
+    lostHedge: false,
+    class: 'default',
     asked: { input: 512, output: chunks, choices: 1, stream: true },
-    stamps: { scheduled, dispatched: scheduled, sent: scheduled, headers: first, firstEvent: first, firstOutput: first, firstAnswer: first, lastOutput: last, ended: last },
-    timeline: timelineOf(receipts), streamed: true, usage: { input: 512, output: chunks }, unseenEndTokens: 0,
-    outcome: 'completed', reason: '', detail: '', phase: 'done', finish: 'length', finishReason: 'length',
-    impliedEnd: false, events: chunks + 2, coalesced: 0, unclassified: 0,
+    stamps: {
+      scheduled,
+      dispatched: scheduled,
+      sent: scheduled,
+      headers: first,
+      firstEvent: first,
+      firstOutput: first,
+      firstAnswer: first,
+      lastOutput: last,
+      ended: last,
+    },
+    timeline: timelineOf(receipts),
+    streamed: true,
+    usage: { input: 512, output: chunks },
+    unseenEndTokens: 0,
+    outcome: 'completed',
+    reason: '',
+    detail: '',
+    phase: 'done',
+    finish: 'length',
+    finishReason: 'length',
+    impliedEnd: false,
+    events: chunks + 2,
+    coalesced: 0,
+    unclassified: 0,
   });
   if (run.full) await run.drained();
 }
@@ -43,7 +68,18 @@ await run.close();
 
 const begin = process.hrtime.bigint();
 // `-v` of time(1) would do too; the child says its own peak at exit, so that nothing need be installed.
-const child = spawn(process.execPath, ['--import', `data:text/javascript,process.on('exit',()=>console.error('maxrss',process.resourceUsage().maxRSS))`, MAIN, 'report', run.folder, '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
+const child = spawn(
+  process.execPath,
+  [
+    '--import',
+    `data:text/javascript,process.on('exit',()=>console.error('maxrss',process.resourceUsage().maxRSS))`,
+    MAIN,
+    'report',
+    run.folder,
+    '--json',
+  ],
+  { stdio: ['ignore', 'pipe', 'pipe'] },
+);
 let out = '';
 let err = '';
 child.stdout.on('data', (d) => (out += d));
@@ -52,7 +88,12 @@ await new Promise((resolve) => child.once('close', resolve));
 const seconds = Number(process.hrtime.bigint() - begin) / 1e9;
 const mb = Number(/maxrss (\d+)/.exec(err)?.[1]) / 1024;
 const { figure, end } = figures();
-figure('all requests reported', `${requests}`, `${JSON.parse(out).cohort.offered}`, JSON.parse(out).cohort.offered === requests);
+figure(
+  'all requests reported',
+  `${requests}`,
+  `${JSON.parse(out).cohort.offered}`,
+  JSON.parse(out).cohort.offered === requests,
+);
 figure(`report over ${requests} × ${chunks}`, '≤ 5 s', `${seconds.toFixed(2)} s`, seconds <= 5);
 figure('peak memory', '≤ 800 MB', `${mb.toFixed(0)} MB`, mb <= 800);
 end();

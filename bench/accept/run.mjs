@@ -64,7 +64,11 @@ export async function startServer(command, args, ready, options = {}) {
 
 /** Starts `goodput emulate` on a free port. */
 export async function emulator(args) {
-  const server = await startServer(process.execPath, [MAIN, 'emulate', '--port', '0', ...args], /listening on (http:\/\/\S+)/);
+  const server = await startServer(
+    process.execPath,
+    [MAIN, 'emulate', '--port', '0', ...args],
+    /listening on (http:\/\/\S+)/,
+  );
   return { ...server, url: server.match[1] };
 }
 
@@ -75,7 +79,13 @@ export async function readRun(folder) {
   const records = [];
   await run.records((r) => records.push(r));
   run.close();
-  return { records, meta: run.meta, epoch: run.meta.machine.epoch_monotonic_ms, prefix: run.meta.target.request_id_prefix, cursor: run.cursor };
+  return {
+    records,
+    meta: run.meta,
+    epoch: run.meta.machine.epoch_monotonic_ms,
+    prefix: run.meta.target.request_id_prefix,
+    cursor: run.cursor,
+  };
 }
 
 /** The run folder that `bench` named. */

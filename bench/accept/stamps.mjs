@@ -27,24 +27,69 @@ async function errorsOf(name, emulatorArgs, benchArgs) {
     if (!s || r.outcome !== 'completed') continue;
     matched++;
     const shown = s.stamps_ms.filter((_, i) => s.shown?.[i] !== false);
-    for (let i = 0; i < Math.min(shown.length, r.timeline.length); i++) errors.push(r.timeline.at[i] + epoch - shown[i]);
+    for (let i = 0; i < Math.min(shown.length, r.timeline.length); i++)
+      errors.push(r.timeline.at[i] + epoch - shown[i]);
   }
   return { errors, matched, report: JSON.parse(run.stdout), records };
 }
 
 // 200 streams open at once at 20 tokens/s: 10 s answers of 200 tokens, 20 a second.
-const STREAMS = ['--slo', 'ttft=5s,tpot=500ms', '--rate', '20', '--arrivals', 'constant', '--output', '200', '--input', '16', '--duration', '15s', '--warmup', '12s', '--deadline', '60s'];
+const STREAMS = [
+  '--slo',
+  'ttft=5s,tpot=500ms',
+  '--rate',
+  '20',
+  '--arrivals',
+  'constant',
+  '--output',
+  '200',
+  '--input',
+  '16',
+  '--duration',
+  '15s',
+  '--warmup',
+  '12s',
+  '--deadline',
+  '60s',
+];
 
 if (!which || which === 'staggered') {
-  const { errors, matched, report } = await errorsOf('staggered', ['--ttft', '50ms', '--itl', '50ms', '--stagger', '0.25ms'], STREAMS);
+  const { errors, matched, report } = await errorsOf(
+    'staggered',
+    ['--ttft', '50ms', '--itl', '50ms', '--stagger', '0.25ms'],
+    STREAMS,
+  );
   const [p50, p99] = [quantile(errors, 0.5), quantile(errors, 0.99)];
-  console.log(`staggered: ${matched} streams, ${errors.length} tokens, ${report.client.verdict}, coalesced ${report.client.coalesced}`);
+  console.log(
+    `staggered: ${matched} streams, ${errors.length} tokens, ${report.client.verdict}, coalesced ${report.client.coalesced}`,
+  );
   figure('stamp error p50, 200 × 20/s staggered', '≤ 0.5 ms', ms(p50), p50 <= 0.5);
   figure('stamp error p99, 200 × 20/s staggered', '≤ 3 ms', ms(p99), p99 <= 3);
 }
 if (!which || which === 'lag') {
-  const { report, records } = await errorsOf('lag', ['--ttft', '50ms', '--itl', '50ms'], ['--slo', 'ttft=5s,tpot=500ms', '--rate', '200', '--output', '20', '--input', '16', '--duration', '10s', '--warmup', '3s', '--deadline', '60s']);
-  const lags = records.filter((r) => r.stamps.dispatched !== undefined).map((r) => r.stamps.dispatched - r.stamps.scheduled);
+  const { report, records } = await errorsOf(
+    'lag',
+    ['--ttft', '50ms', '--itl', '50ms'],
+    [
+      '--slo',
+      'ttft=5s,tpot=500ms',
+      '--rate',
+      '200',
+      '--output',
+      '20',
+      '--input',
+      '16',
+      '--duration',
+      '10s',
+      '--warmup',
+      '3s',
+      '--deadline',
+      '60s',
+    ],
+  );
+  const lags = records
+    .filter((r) => r.stamps.dispatched !== undefined)
+    .map((r) => r.stamps.dispatched - r.stamps.scheduled);
   const [p50, p99] = [quantile(lags, 0.5), quantile(lags, 0.99)];
   console.log(`lag: ${lags.length} requests at ${report.offered_rps} req/s`);
   figure('send lag p50 at 200 req/s, ~200 in flight', '≤ 0.3 ms', ms(p50), p50 <= 0.3);

@@ -7,7 +7,21 @@ const { dir, remove } = scratch();
 let server: Served;
 beforeAll(async () => {
   server = await emulate(['--speed', '20']);
-  await run(['bench', server.url, '--rate', '20', '--requests', '20', '--warmup', '0s', '--output', '8', '--out', dir, '--json']);
+  await run([
+    'bench',
+    server.url,
+    '--rate',
+    '20',
+    '--requests',
+    '20',
+    '--warmup',
+    '0s',
+    '--output',
+    '8',
+    '--out',
+    dir,
+    '--json',
+  ]);
 });
 afterAll(async () => {
   await server?.stop();

@@ -21,6 +21,7 @@ import {
   workloadOf,
   workloadText,
 } from './load-plan.ts';
+import { cursorOf, healthOf } from './recording.ts';
 import type { RunGroup } from './repeat.ts';
 import { exitCodeOf } from './report.ts';
 import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
@@ -389,32 +390,12 @@ async function measure(
     },
     run,
   );
-  let offered = 0;
-  run.track(() => {
-    offered = running.progress().offered;
-    return {
-      offered,
-      open: running.open().map((o) => ({ ...o, attempt: 0 })),
-      ...(running.window && { window: running.window }),
-    };
-  });
+  run.track(() => cursorOf(running));
   const display = showProgress(cli.stderr, () => running.progress());
   const release1 = onInterrupt(cli, running);
   try {
     const result = await running.done;
-    const readings = watch.readings();
-    run.writeHealth({
-      event_loop_ms: readings.eventLoop,
-      cpu: readings.cpu,
-      unsent: result.unsent,
-      dropped: result.dropped,
-      stopped: result.stopped,
-      offered: result.offered,
-      attempts: result.attempts,
-      stale_connections: result.stale,
-      max_in_flight: result.maxInFlight,
-      ...(target.evidence && { evidence: target.evidence() }),
-    });
+    run.writeHealth(healthOf(result, watch, target));
   } finally {
     display.stop();
     watch.stop();

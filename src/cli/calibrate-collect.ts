@@ -12,6 +12,7 @@ import { ASK_BEYOND } from './bench.ts';
 import type { CalibrateFlags } from './calibrate.ts';
 import type { Cli } from './command.ts';
 import { type HostClock, hostClock } from './host.ts';
+import { cursorOf, healthOf } from './recording.ts';
 import { type OpenTarget, openTarget } from './target.ts';
 import { VERSION } from './version.ts';
 
@@ -189,11 +190,7 @@ async function measure(
     { contract, seed: flags.seed, window, coolDown: false },
     run,
   );
-  run.track(() => ({
-    offered: running.progress().offered,
-    open: running.open().map((o) => ({ ...o, attempt: 0 })),
-    ...(running.window && { window: running.window }),
-  }));
+  run.track(() => cursorOf(running));
   const stop = progressBar(cli, () => {
     const done = workload.total - workload.left;
     const { elapsed, inFlight } = running.progress();
@@ -206,19 +203,7 @@ async function measure(
   process.once('SIGINT', interrupt);
   try {
     const result = await running.done;
-    const readings = watch.readings();
-    run.writeHealth({
-      event_loop_ms: readings.eventLoop,
-      cpu: readings.cpu,
-      unsent: result.unsent,
-      dropped: result.dropped,
-      stopped: result.stopped,
-      offered: result.offered,
-      attempts: result.attempts,
-      stale_connections: result.stale,
-      max_in_flight: result.maxInFlight,
-      ...(target.evidence && { evidence: target.evidence() }),
-    });
+    run.writeHealth(healthOf(result, watch, target));
   } finally {
     stop();
     watch.stop();

@@ -76,7 +76,8 @@ export async function reportOfRun(run: RunReader, options: ReportOptions = {}): 
     }
     own?.addJudged(record, metrics, verdict);
   });
-  if (only !== undefined && classes.size === 0) classes.set(only, partOf(cohort, of(only), window));
+  const several = classes.size > 1 || Object.keys(contracts).length > 0;
+  if (several && only !== undefined && classes.size === 0) classes.set(only, partOf(cohort, of(only), window));
   const fold = cohort.finish();
   const health = run.health as unknown as Health | undefined;
   const sendLag = spreadOf(fold.columns.sendLag);
@@ -93,7 +94,6 @@ export async function reportOfRun(run: RunReader, options: ReportOptions = {}): 
   const cut = cutText(run, health);
   const planned = plannedLoad(workload, window);
   const arrived = planned && arrivalsReport(arrivals, fold, planned);
-  const several = classes.size > 1 || Object.keys(contracts).length > 0;
   return buildReport({
     ...(arrived && { arrivals: arrived }),
     ...(several && {

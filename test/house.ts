@@ -12,6 +12,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   plan: ['base', 'core', 'stats', 'workload', 'model', 'sim', 'drive'],
   store: ['base', 'core', 'stats', 'wire'],
   report: ['base', 'core', 'stats'],
+  diagnose: ['base', 'core', 'stats'],
+  observe: ['base', 'core', 'stats', 'wire', 'store'],
   emulate: ['base', 'core', 'wire', 'model', 'sim'],
   cli: [
     'base',
@@ -27,8 +29,28 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'report',
     'emulate',
     'plan',
+    'diagnose',
+    'observe',
+    'dashboard',
+  ],
+  dashboard: [
+    'base',
+    'core',
+    'stats',
+    'wire',
+    'workload',
+    'model',
+    'sim',
+    'live',
+    'drive',
+    'store',
+    'report',
+    'emulate',
+    'plan',
+    'diagnose',
+    'observe',
   ],
 };
 
 /** Rooms that also run in a browser: no `node:` module, no ambient clock or randomness. */
-export const PURE: readonly string[] = ['base', 'core', 'stats', 'wire', 'workload', 'model', 'sim'];
+export const PURE: readonly string[] = ['base', 'core', 'stats', 'wire', 'workload', 'model', 'sim', 'diagnose'];

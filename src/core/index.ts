@@ -4,6 +4,7 @@ export * from './clock.ts';
 export * from './cohort.ts';
 export * from './contract.ts';
 export * from './engine.ts';
+export * from './evidence.ts';
 export * from './health.ts';
 export * from './judge.ts';
 export * from './measure.ts';

@@ -126,7 +126,7 @@ export const bench = command({
       yes: { kind: 'boolean', default: false, brief: 'Do not ask before a large plan off loopback' },
       json: JSON_FLAG,
     },
-    aliases: { y: 'yes' },
+    aliases: { n: 'n', y: 'yes' },
     positional: {
       kind: 'tuple',
       parameters: [

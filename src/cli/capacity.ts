@@ -92,7 +92,7 @@ export const capacity = command({
       yes: { kind: 'boolean', default: false, brief: 'Do not ask before loading a server off loopback' },
       json: JSON_FLAG,
     },
-    aliases: { y: 'yes' },
+    aliases: { n: 'n', y: 'yes' },
     positional: {
       kind: 'tuple',
       parameters: [

@@ -2,6 +2,7 @@
 /** The command line: which commands there are. Each is one file, and loads the rooms it needs only when it runs. */
 import { buildApplication, buildRouteMap, run, text_en } from '@stricli/core';
 import { messageOf, UserError } from '../base/errors.ts';
+import { parsable } from './argv.ts';
 import { bench } from './bench.ts';
 import { calibrate } from './calibrate.ts';
 import { capacity } from './capacity.ts';
@@ -17,7 +18,6 @@ import { model } from './model.ts';
 import { plan } from './plan.ts';
 import { report } from './report.ts';
 import { simulate } from './simulate.ts';
-import { joinGoodputValues } from './slo-flags.ts';
 import { validate } from './validate.ts';
 import { VERSION } from './version.ts';
 
@@ -69,6 +69,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(process.exitCode ?? EXIT.ok);
   throw error;
 });
-await run(app, joinGoodputValues(process.argv.slice(2)), cli);
+await run(app, parsable(process.argv.slice(2)), cli);
 // The library marks bad usage with negative codes.
 if (typeof process.exitCode === 'number' && process.exitCode < 0) process.exitCode = EXIT.usage;

@@ -101,6 +101,7 @@ export const simulate = command({
       chromeTrace: text('Write the schedule as a Chrome trace (chrome://tracing, Perfetto)', 'FILE'),
       json: JSON_FLAG,
     },
+    aliases: { n: 'n' },
   },
   docs: {
     brief: 'Report on a simulated serving system as on a measured one',
@@ -116,6 +117,8 @@ async function runSimulate(this: Cli, flags: Flags): Promise<void> {
   const { contractOfFlags } = await import('./slo-flags.ts');
   const [{ contract, isDefault }, choice] = await Promise.all([contractOfFlags(flags), engineOf(flags)]);
   const plan = loadPlan(flags);
+  if (plan.requests.choices > 1)
+    throw new InputError(`--n ${flags.n}: a simulated request has one choice; raise --rate by as much instead`);
   const load = { ...plan, requests: { ...plan.requests, prompt: 'none' as const } };
   const seed = flags.seed ?? 1;
   const system = await systemPlanOf(choice, flags, seed);

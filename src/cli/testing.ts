@@ -1,6 +1,7 @@
 /** Runs one command as the command line would, for tests beside it. No test framework in here. */
 import { buildApplication, type Command, run, text_en } from '@stricli/core';
 import { messageOf } from '../base/errors.ts';
+import { parsable } from './argv.ts';
 import type { Cli } from './cli.ts';
 
 export interface CommandRun {
@@ -32,6 +33,6 @@ export async function runCommand(command: Command<Cli>, argv: readonly string[])
       text: { ...text_en, exceptionWhileRunningCommand: messageOf, commandErrorResult: messageOf },
     },
   });
-  await run(app, argv, cli);
+  await run(app, parsable(argv), cli);
   return { out: out.join(''), err: err.join('').trim(), code: code ?? Number(process.exitCode ?? 0) };
 }

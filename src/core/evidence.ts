@@ -26,6 +26,8 @@ export const TOTALS = [
   'aborts',
   'prefill_seconds',
   'decode_seconds',
+  'slo_violations',
+  'retries',
 ] as const;
 export type TotalConcept = (typeof TOTALS)[number];
 
@@ -85,11 +87,19 @@ export interface Gauged {
   readonly meaning: Meaning;
 }
 
+/**
+ * Where the teller stands: the engine itself; a router, gateway or frontend before it, which may count the same requests
+ * once more; a GPU's exporter. Numbers of different places are never added.
+ */
+export type Role = 'engine' | 'router' | 'gpu';
+
 /** One replica's own account of one window. Replicas are kept apart: a pool's mean hides the one that suffers. */
 export interface ReplicaEvidence {
   /** Address or file and the labels that tell engines apart: `a:8000 engine=1`. */
   readonly replica: string;
   readonly engine: string;
+  /** Absent: the engine itself. */
+  readonly role?: Role;
   /** Unix ms of the scrapes that bound the window; one scrape has no start: everything since the process began. */
   readonly window: { readonly start?: number; readonly end?: number };
   /** A counter fell in the window: what is told begins at the restart. */

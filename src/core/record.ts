@@ -90,4 +90,25 @@ export interface RequestRecord {
   readonly model?: string;
   /** The server's own times: evidence only. */
   readonly server?: ServerTimes;
+  /** How real traffic was seen on its way; absent in a load of our own. */
+  readonly passage?: Passage;
+}
+
+/** What a proxy or a wrapped client adds to a record. Bounded, and nothing of prompts or keys. */
+export interface Passage {
+  /** Who asked, of bounded cardinality. */
+  readonly tenant?: string;
+  /** Where it went, without user or password. */
+  readonly upstream?: string;
+  /** `x-request-id` as passed on, by which the server's own spans can be joined. */
+  readonly requestId?: string;
+  /** W3C trace id of the caller. */
+  readonly traceId?: string;
+  /** How long the proxy's own concurrency cap held it back. */
+  readonly queued?: Millis;
+  /** When the first and the last output were written on to the client. The other stamps are receipts from upstream. */
+  readonly firstWritten?: Millis;
+  readonly lastWritten?: Millis;
+  /** How long the upstream was kept waiting because the client read slowly. */
+  readonly stalled?: Millis;
 }

@@ -2,7 +2,7 @@
 import { load } from './dist.mjs';
 import { REGIMES } from './regimes.mjs';
 
-const { simulatedProbe } = await load('cli/capacity-simulated.js');
+const { probeOf } = await load('plan/probe.js');
 
 const TARGET = 0.9;
 /** Runs a rate's requests are cut into, each warmed up: their spread gives the error of the truth. */
@@ -21,7 +21,7 @@ function attainment(regime, rate, requests, salt) {
       role: 'confirm',
       why: '',
     };
-    return simulatedProbe(regime.target, request).attainment;
+    return probeOf(regime.target, request).attainment;
   });
   const mean = shares.reduce((a, b) => a + b, 0) / PARTS;
   const sd = Math.sqrt(shares.reduce((a, b) => a + (b - mean) ** 2, 0) / (PARTS - 1));

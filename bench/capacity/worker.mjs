@@ -4,7 +4,7 @@ import { load } from './dist.mjs';
 import { REGIMES } from './regimes.mjs';
 
 const { runSearch } = await load('drive/capacity/index.js');
-const { simulatedProbe } = await load('cli/capacity-simulated.js');
+const { probeOf } = await load('plan/probe.js');
 const { simulatedPlan } = await load('cli/capacity-plan.js');
 
 const { target } = REGIMES[workerData.name];
@@ -16,7 +16,7 @@ parentPort.on('message', async (seed) => {
   }
   // No guess: nothing is known of where the knee lies.
   const plan = { ...simulatedPlan(target.contract.attainment, seed), unloadedRate: 1 };
-  const outcome = await runSearch(plan, { run: (request) => simulatedProbe(target, request) });
+  const outcome = await runSearch(plan, { run: (request) => probeOf(target, request) });
   const groups = outcome.points.filter((p) => p.role === 'confirm');
   // A grid of the same resolution, each rate with the replications a group had here, warm-up aside on both sides.
   const each =

@@ -228,12 +228,12 @@ function atRate(load: LoadPlan, rate: number): LoadPlan {
 // ---- simulated ----
 
 async function onSimulation(cli: Cli, { flags, contract, load, stored }: Task): Promise<Found> {
-  const [{ basisOf, engineOf }, { limitsFor, ContinuousReplica }, { lengthText }, { simulatedProbe }, { runSearch }] =
+  const [{ basisOf, engineOf }, { limitsFor, ContinuousReplica }, { lengthText }, { probeOf }, { runSearch }] =
     await Promise.all([
       import('./engine-flags.ts'),
       import('../sim/index.ts'),
       import('../workload/index.ts'),
-      import('./capacity-simulated.ts'),
+      import('../plan/probe.ts'),
       import('../drive/capacity/index.ts'),
     ]);
   if (flags.model === undefined || flags.gpu === undefined) {
@@ -264,7 +264,7 @@ async function onSimulation(cli: Cli, { flags, contract, load, stored }: Task): 
       plan,
       {
         run: async (request) => {
-          const measure = simulatedProbe(target, request);
+          const measure = probeOf(target, request);
           tell(cli, request, measure);
           // Between simulated runs the process hears its signals.
           await new Promise((resolve) => setImmediate(resolve));

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { keyed, type Uniform } from '../base/random.ts';
-import { attainmentInterval } from './attainment.ts';
+import { attainmentInterval, latentAutocorrelationTime } from './attainment.ts';
 import { autocorrelations, autocorrelationTime, firstOrderTime, uniformRanks } from './autocorrelation.ts';
 import { wilson } from './binomial.ts';
 
@@ -158,6 +158,16 @@ describe('attainment interval', () => {
     }
     expect(covered).toBeGreaterThanOrEqual(85);
     expect(naively).toBeLessThan(50);
+  });
+
+  test('takes a known autocorrelation time for the series', () => {
+    const latent = waits(2000, 0.7, keyed(9, 'known'));
+    const good = Uint8Array.from(latent, (w) => (w <= 4 ? 1 : 0));
+    const time = latentAutocorrelationTime(latent)!;
+    expect(attainmentInterval(good, undefined, 0.95, time)).toEqual(attainmentInterval(good, latent));
+    expect(attainmentInterval(good, undefined, 0.95, 4 * time)!.low).toBeLessThan(
+      attainmentInterval(good, latent)!.low,
+    );
   });
 
   test('bounded work: a drifting million', () => {

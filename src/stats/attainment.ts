@@ -39,12 +39,14 @@ const FEW = 10;
 /**
  * @param outcomes arrival-ordered: 1 good, 0 not good, 2 undecided. Operations excluded by the contract are left out.
  * @param latent the same operations' continuous series behind the outcome, any unit, +∞ allowed, no NaN.
+ * @param knownTime of the same series, `latentAutocorrelationTime`: it does not depend on the outcomes, and costs the most.
  * @returns undefined when there are no operations.
  */
 export function attainmentInterval(
   outcomes: ArrayLike<number>,
   latent?: ArrayLike<number>,
   level = 0.95,
+  knownTime?: number,
 ): AttainmentInterval | undefined {
   const n = outcomes.length;
   if (n === 0) return undefined;
@@ -55,7 +57,8 @@ export function attainmentInterval(
     else if (outcomes[i] === 2) undecided++;
   }
   const ownTime = autocorrelationTime(Uint8Array.from(outcomes, (x) => (x === 1 ? 1 : 0)));
-  const latentTime = latent !== undefined && latent.length === n ? timeOf(latent) : undefined;
+  const latentTime =
+    knownTime ?? (latent !== undefined && latent.length === n ? latentAutocorrelationTime(latent) : undefined);
   let effectiveN: number;
   let method: AttainmentInterval['method'];
   if (latentTime !== undefined) {
@@ -88,7 +91,7 @@ export function attainmentInterval(
  * The autocorrelation time of a latent series: the largest of its ranks', of a first-order model of them, and of the
  * series cut at its quartiles and at its 90 %, since the tail may be remembered for longer than the middle.
  */
-function timeOf(latent: ArrayLike<number>): number | undefined {
+export function latentAutocorrelationTime(latent: ArrayLike<number>): number | undefined {
   const ranks = uniformRanks(latent);
   const times = [autocorrelationTime(ranks), firstOrderTime(ranks)];
   for (const cut of [0.5, 0.75, 0.9]) times.push(autocorrelationTime(ranks.map((r) => (r < cut ? 1 : 0))));

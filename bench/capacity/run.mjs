@@ -7,7 +7,8 @@
  *   --workers N     default 2
  *   --minutes M     start no further search after so long
  *   --truth N       first work out the truths anew from N requests a rate and keep them (1000000)
- *   --json FILE     a line a search
+ *   --json FILE     a line a search; those it already holds are counted and not made again, so that the long form can be run
+ *                   in pieces
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -43,7 +44,7 @@ let failed = false;
 for (const name of names) {
   const t = truths[name];
   const started = Date.now();
-  const results = await searches(name);
+  const results = await searches(name, kept(name));
   const decided = results.filter((r) => r.low !== null && r.high !== null);
   const covered = decided.filter((r) => r.low <= t.capacity && t.capacity <= r.high);
   // An interval that is missing an end covers when what it says is true: it is judged by the share undecided.
@@ -60,7 +61,7 @@ for (const name of names) {
   const low = decided.filter((r) => r.low > t.capacity).length;
   console.log(
     `${regime.name} (${regime.about})\n  truth ${t.capacity.toFixed(3)}/s ± ${(100 * t.error).toFixed(2)} %, from ${t.points.map((p) => p.requests).join(' + ')} requests\n` +
-      `  ${results.length} searches, seeds ${seed} on, in ${((Date.now() - started) / 1000).toFixed(0)} s: coverage ${percent(coverage)} (${low} too high, ${decided.length - covered.length - low} too low), ` +
+      `  ${results.length} searches, of seeds ${seed} to ${seed + count - 1}, ${((Date.now() - started) / 1000).toFixed(0)} s now: coverage ${covered.length} of ${decided.length}, ${percent(coverage)} (${low} too high, ${decided.length - covered.length - low} too low), ` +
       `median high/low ${width.toFixed(3)} (p90 ${quantile(
         decided.map((r) => r.high / r.low),
         0.9,
@@ -71,17 +72,28 @@ for (const name of names) {
 }
 process.exitCode = failed ? 1 : 0;
 
-function searches(name) {
+/** What the file already holds of these seeds. */
+function kept(name) {
+  if (!file || !existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line.endsWith('}'))
+    .map((line) => JSON.parse(line))
+    .filter((r) => r.regime === name && r.seed >= seed && r.seed < seed + count);
+}
+
+function searches(name, results) {
   return new Promise((resolve, reject) => {
-    const results = [];
-    let next = 0;
+    const done = new Set(results.map((r) => r.seed));
+    const wanted = Array.from({ length: count }, (_, i) => seed + i).filter((s) => !done.has(s));
     let running = 0;
+    if (wanted.length === 0) resolve(results);
     const until = Date.now() + (minutes * 60_000) / names.length;
-    for (let w = 0; w < Math.min(workers, count); w++) {
+    for (let w = 0; w < Math.min(workers, wanted.length); w++) {
       const worker = new Worker(new URL('./worker.mjs', import.meta.url), { workerData: { name } });
       running++;
       const give = () => {
-        if (next < count && Date.now() < until) worker.postMessage(seed + next++);
+        if (wanted.length > 0 && Date.now() < until) worker.postMessage(wanted.shift());
         else {
           worker.postMessage(null);
           if (--running === 0) resolve(results);

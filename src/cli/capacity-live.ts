@@ -113,7 +113,10 @@ export async function liveProbe(
     const lags: number[] = [];
     for (const { record, verdict, metrics } of sink.finish()) {
       throughput.add(record);
-      if (!inCohort(result.window, record.operation, record.stamps.scheduled)) continue;
+      if (!inCohort(result.window, record.operation, record.stamps.scheduled, record.session)) {
+        if (record.stamps.scheduled < result.window.start) fold.warm(record.operation, metrics);
+        continue;
+      }
       fold.add({ operation: record.operation, class: record.class, verdict, metrics });
       if (metrics.sendLag !== undefined) lags.push(metrics.sendLag);
     }

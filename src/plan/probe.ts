@@ -14,7 +14,10 @@ export interface ProbeTarget {
   readonly contract: Contract;
   /** Contracts of classes that have their own. */
   readonly contracts?: Readonly<Record<string, Contract>>;
-  /** Mean operations an arrival brings: the turns of a session. Default 1. */
+  /**
+   * Mean operations an arrival brings: the turns of a session. Given, a probe's `requests` and `warmup` count operations; else
+   * they count arrivals, and the cohort of a load of sessions is that many sessions with all their turns.
+   */
   readonly perArrival?: number;
 }
 
@@ -30,6 +33,7 @@ const NO_ABSENCE = {};
 /** The load goes on at the same rate until the whole cohort is final. */
 export function probeOf(target: ProbeTarget, request: ProbeRequest): ProbeMeasure {
   const { contract, contracts = {}, perArrival = 1 } = target;
+  const cohort = new SimulatedCohort(request, target.perArrival === undefined);
   const { rate, requests, warmup, seed } = request;
   const tokens = [contract, ...Object.values(contracts)].some(
     ({ limits }) => limits.gap !== undefined || limits.smoothness !== undefined,
@@ -42,7 +46,11 @@ export function probeOf(target: ProbeTarget, request: ProbeRequest): ProbeMeasur
     const f = done.finished;
     if (f && f.generated > 0) received += within(f.firstToken, f.lastToken, f.generated, start, end);
     const { operation } = done.spec;
-    if (operation < warmup || operation >= warmup + requests) return fold.offered >= requests;
+    const where = cohort.side(done.spec);
+    if (where !== 0) {
+      if (where < 0) fold.warm(operation, summaryOf(done));
+      return cohort.final;
+    }
     const own = contracts[done.spec.class] ?? contract;
     const metrics = tokens ? metricsOf(done, measureOptions(own)) : withoutTokens(done);
     const facts = {
@@ -51,24 +59,76 @@ export function probeOf(target: ProbeTarget, request: ProbeRequest): ProbeMeasur
       asked: { output: done.spec.outputTokens },
     };
     fold.add({ operation, class: done.spec.class, verdict: judge(metrics, facts, own), metrics });
-    return fold.offered >= requests;
+    return cohort.final;
   };
   // Turns after one that failed are never sent, and still were offered.
   const unsent = ({ spec }: Offer): void => {
-    if (spec.operation < warmup || spec.operation >= warmup + requests) return;
+    if (cohort.side(spec) !== 0) return;
     const metrics = { e2e: 0, chunks: 0, ...NO_TOKENS };
     const facts = { outcome: 'unsent', streamed: true, asked: { output: spec.outputTokens } } as const;
     const verdict = judge(metrics, facts, contracts[spec.class] ?? contract);
     fold.add({ operation: spec.operation, class: spec.class, verdict, metrics });
   };
   const deadline = (spec: RequestSpec): number => (contracts[spec.class] ?? contract).deadline;
-  const summary = simulate(target.workload(rate, seed), target.cluster(), consume, { deadline, unsent });
+  const summary = simulate(cohort.watched(target.workload(rate, seed)), target.cluster(), consume, {
+    deadline,
+    unsent,
+  });
   return fold.finish({
     seconds: (end - start) / 1000,
     throughput: (1000 * received) / (end - start),
     clientBound: [],
     elapsed: summary.now,
   });
+}
+
+/** Which operations are measured, and when all of them have ended. */
+class SimulatedCohort {
+  readonly #from: number;
+  readonly #to: number;
+  readonly #bySession: boolean;
+  /** Operations of the cohort that were offered, or are due to be, and have not ended. */
+  readonly #open = new Set<number>();
+  #arrived = 0;
+
+  constructor({ warmup, requests }: ProbeRequest, bySession: boolean) {
+    this.#from = warmup;
+    this.#to = warmup + requests;
+    this.#bySession = bySession;
+  }
+
+  /** Before the cohort (< 0), of it (0) or after it (> 0). */
+  side({ operation, session }: RequestSpec): number {
+    const n = this.#bySession && session !== undefined ? session : operation;
+    return n < this.#from ? -1 : n < this.#to ? 0 : 1;
+  }
+
+  get final(): boolean {
+    return this.#open.size === 0 && this.#arrived > this.#to;
+  }
+
+  /** The load, its offers counted. One offer is drawn ahead of time, so the cohort is whole when one beyond it was drawn. */
+  watched(load: Workload): Workload {
+    const count = ({ spec }: Offer): void => {
+      if (this.side(spec) === 0) this.#open.add(spec.operation);
+    };
+    return {
+      next: () => {
+        const offer = load.next();
+        if (!offer) return undefined;
+        const { operation, session } = offer.spec;
+        this.#arrived = 1 + (this.#bySession && session !== undefined ? session : operation);
+        count(offer);
+        return offer;
+      },
+      ended: (operation, t, ok) => {
+        const offers = load.ended(operation, t, ok);
+        this.#open.delete(operation);
+        for (const offer of offers) count(offer);
+        return offers;
+      },
+    };
+  }
 }
 
 /** Tokens of a stream from `first` to `last` that fall within a window, spread evenly. */

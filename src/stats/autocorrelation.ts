@@ -50,18 +50,27 @@ export function autocorrelations(series: ArrayLike<number>, lags: number): Float
 /** Ranks scaled to (0, 1), ties at their middle: a series with +∞ in it, made finite and robust. */
 export function uniformRanks(series: ArrayLike<number>): Float64Array {
   const n = series.length;
-  const order = Uint32Array.from({ length: n }, (_, i) => i).sort((a, b) => {
-    const [x, y] = [series[a]!, series[b]!];
-    return x < y ? -1 : x > y ? 1 : 0;
-  });
+  // Numbers sort several times faster by themselves than indices by a comparator; each then looks its place up.
+  const sorted = Float64Array.from(series).sort();
   const ranks = new Float64Array(n);
-  for (let from = 0; from < n; ) {
-    let to = from + 1;
-    while (to < n && series[order[to]!] === series[order[from]!]) to++;
-    for (let i = from; i < to; i++) ranks[order[i]!] = (from + to) / (2 * n);
-    from = to;
+  for (let i = 0; i < n; i++) {
+    const x = series[i]!;
+    const from = firstNot(sorted, x, 0, false);
+    ranks[i] = (from + firstNot(sorted, x, from, true)) / (2 * n);
   }
   return ranks;
+}
+
+/** The first index ≥ `from` of an ascending array whose value is not below x (`through`: is above x). */
+function firstNot(sorted: Float64Array, x: number, from: number, through: boolean): number {
+  if (through && (from + 1 === sorted.length || sorted[from + 1]! > x)) return from + 1;
+  let [low, high] = [from, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sorted[middle]! < x || (through && sorted[middle] === x)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Means of consecutive batches of `size`, less the overall mean; a remainder is left out. */

@@ -3,7 +3,7 @@ import type { Millis, PerSecond } from '../../base/units.ts';
 import type { LimitName } from '../../core/contract.ts';
 import type { LedgerClass, Verdict } from '../../core/judge.ts';
 import { attainmentInterval } from '../../stats/attainment.ts';
-import { batchMedians } from '../../stats/batches.ts';
+import { batchMedians, mser5 } from '../../stats/batches.ts';
 import { offeredQuantile, quantile } from '../../stats/quantile.ts';
 import { driftTest } from '../../stats/trend.ts';
 import type { Miss, ProbeMeasure, Quantiles } from './types.ts';
@@ -46,6 +46,7 @@ export class ProbeFold {
   #shed = 0;
   #misses = new Map<string, Map<LimitName | LedgerClass, number>>();
   #classes = new Map<string, number>();
+  #early: (readonly [operation: number, ttft: number])[] = [];
 
   get offered(): number {
     return this.#offered;
@@ -71,6 +72,35 @@ export class ProbeFold {
     this.#ttft.push(metrics.ttft ?? (c === 'good' || c === 'late' ? e2e : Number.POSITIVE_INFINITY));
   }
 
+  /** An operation of the warm-up: it only tells how long the server took to settle. */
+  warm(operation: number, metrics: Judged['metrics']): void {
+    this.#early.push([operation, metrics.ttft ?? Number.POSITIVE_INFINITY]);
+  }
+
+  /** The arrival order of the cohort: operations are numbered, most often without a gap, and then each has its place. */
+  #order(): Uint32Array {
+    const of = this.#operation;
+    let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (const operation of of) {
+      if (operation < least) least = operation;
+      if (operation > most) most = operation;
+    }
+    const order = new Uint32Array(of.length);
+    if (most - least + 1 === of.length) of.forEach((operation, i) => void (order[operation - least] = i));
+    else order.set(Uint32Array.from(of.keys()).sort((a, b) => of[a]! - of[b]!));
+    return order;
+  }
+
+  /** What MSER-5 would leave out of warm-up and cohort together. */
+  #settling(cohort: Float64Array): number | null {
+    const early = this.#early.sort((a, b) => a[0] - b[0]);
+    const series = new Float64Array(early.length + cohort.length);
+    early.forEach(([, ttft], i) => void (series[i] = ttft));
+    series.set(cohort, early.length);
+    const { drop, settled } = mser5(series);
+    return settled ? drop : null;
+  }
+
   #miss(className: string, limit: LimitName | LedgerClass): void {
     let of = this.#misses.get(className);
     if (!of) {
@@ -81,7 +111,7 @@ export class ProbeFold {
   }
 
   finish(totals: ProbeTotals): ProbeMeasure {
-    const order = Uint32Array.from(this.#operation.keys()).sort((a, b) => this.#operation[a]! - this.#operation[b]!);
+    const order = this.#order();
     const outcomes = Uint8Array.from(order, (i) => this.#outcome[i]!);
     const latent = Float64Array.from(order, (i) => this.#ttft[i]!);
     const interval = attainmentInterval(outcomes, latent);
@@ -111,6 +141,7 @@ export class ProbeFold {
       trend: drift.direction === 'unknown' ? 0 : drift.tau,
       trendP: drift.p,
       climb: climbOf(batches),
+      settling: this.#settling(latent),
       misses,
       clientBound: totals.clientBound,
       elapsed: totals.elapsed,

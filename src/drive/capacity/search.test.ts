@@ -42,6 +42,7 @@ function pretend(attainment: (rate: number) => number, more: Partial<ProbeMeasur
       trend: 0,
       trendP: 1,
       climb: 1,
+      settling: 0,
       misses: seen < 1 ? [{ class: 'default', limit: 'ttft', count: 10, offered: 100 }] : [],
       clientBound: [],
       elapsed: (1000 * request.requests) / request.rate,

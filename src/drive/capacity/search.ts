@@ -11,6 +11,7 @@
 import { keyed } from '../../base/random.ts';
 import type { PerSecond } from '../../base/units.ts';
 import { studentQuantile } from '../../stats/normal.ts';
+import { quantile } from '../../stats/quantile.ts';
 import { confirmPoint, steerPoint } from './assess.ts';
 import { type Knee, kneeOf } from './knee.ts';
 import { conclude, type Known } from './outcome.ts';
@@ -32,6 +33,10 @@ const UNLOADED_IN_FLIGHT = 0.5;
 const POWER = 1;
 /** Neither confirmed end is placed further from the knee than this at first (log rate). */
 const WIDEST = Math.log(1.055);
+
+/** Log rate within which runs say how long another will take to settle, and how few say nothing. */
+const NEAR = Math.log(1.2);
+const FEWEST_PROPOSALS = 3;
 
 const FIRST = { low: 'to confirm the last rate that passes', high: 'to confirm the first rate that fails' } as const;
 const AGAIN = {
@@ -428,12 +433,26 @@ class Searching {
     }
   }
 
-  /** Offers before a cohort: at least two p95 E2E by the slowest run up to that rate. */
+  /**
+   * Offers before a cohort: at least the plan's, two p95 E2E by the slowest run up to that rate, and as many as MSER-5 would
+   * have left out of runs at about that rate. One run's proposal is often the luck of a busy spell, so their median is taken.
+   */
   #warmup(rate: PerSecond): number {
     let p95 = 0;
-    for (const { request, measure } of this.#probes)
+    const proposals: number[] = [];
+    for (const { request, measure } of this.#probes) {
       if (request.rate <= rate * 1.02) p95 = Math.max(p95, measure.e2eP95);
-    return Math.max(this.plan.warmup, Math.ceil((2 * p95 * rate) / 1000));
+      const near = Math.abs(Math.log(request.rate / rate)) < NEAR;
+      if (near && typeof measure.settling === 'number') proposals.push(measure.settling);
+    }
+    const proposed =
+      proposals.length < FEWEST_PROPOSALS
+        ? 0
+        : (quantile(
+            proposals.sort((a, b) => a - b),
+            0.5,
+          ) as number);
+    return Math.max(this.plan.warmup, Math.ceil((2 * p95 * rate) / 1000), Math.ceil(proposed));
   }
 
   #seed(): number {

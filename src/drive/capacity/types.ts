@@ -62,6 +62,8 @@ export interface ProbeMeasure {
   readonly trendP: number;
   /** TTFT of the last quarter over that of the first: a trend of microseconds is no overload. */
   readonly climb: number;
+  /** Offers from the start that MSER-5 would leave out; null: not settled by the middle of the run, or too short to tell. */
+  readonly settling: number | null;
   readonly misses: readonly Miss[];
   /** Why the client, not the server, was measured; empty when it was not. */
   readonly clientBound: readonly string[];

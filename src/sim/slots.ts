@@ -2,6 +2,7 @@
 import type { Millis } from '../base/units.ts';
 import type { RequestSpec } from '../core/request.ts';
 import type { Stint } from './cluster.ts';
+import type { Held } from './prefix-index.ts';
 
 export const FREE = 0;
 export const WAITING = 1;
@@ -20,8 +21,8 @@ export class Slots {
   #free: number[] = [];
   spec: (RequestSpec | undefined)[] = [];
   stints: (Stint[] | undefined)[] = [];
-  /** Hashes pinned in the KV pool by this request. */
-  pinned: (number[] | undefined)[] = [];
+  /** Cached prefix it holds in the KV pool. */
+  held: (Held | undefined)[] = [];
   use = new Float64Array(0);
   state = new Uint8Array(0);
   /** Cancelled while running: leaves at the end of the step. */
@@ -42,9 +43,9 @@ export class Slots {
   kvBase = new Float64Array(0);
   /** Completed-step count at which the last token comes. */
   finishStep = new Float64Array(0);
-  /** KV blocks of its own (pinned ones apart); while decoding derived from the tokens in KV. */
+  /** KV blocks of its own (held cached ones apart); while decoding derived from the tokens in KV. */
   blocks = new Int32Array(0);
-  pinnedBlocks = new Int32Array(0);
+  heldBlocks = new Int32Array(0);
   preemptions = new Int32Array(0);
   cached = new Int32Array(0);
   /** Where the current stint of tokens begins in the log. */
@@ -64,7 +65,7 @@ export class Slots {
     const slot = this.#free.pop() ?? this.#grow();
     this.spec[slot] = spec;
     this.stints[slot] = undefined;
-    this.pinned[slot] = undefined;
+    this.held[slot] = undefined;
     this.use[slot]!++;
     this.state[slot] = WAITING;
     this.aborted[slot] = 0;
@@ -77,7 +78,7 @@ export class Slots {
     this.output[slot] = Math.max(1, spec.outputTokens);
     this.generated[slot] = 0;
     this.blocks[slot] = 0;
-    this.pinnedBlocks[slot] = 0;
+    this.heldBlocks[slot] = 0;
     this.preemptions[slot] = 0;
     this.cached[slot] = 0;
     this.segment[slot] = Number.POSITIVE_INFINITY;
@@ -152,7 +153,7 @@ export class Slots {
     this.kvBase = f64(this.kvBase);
     this.finishStep = f64(this.finishStep);
     this.blocks = i32(this.blocks);
-    this.pinnedBlocks = i32(this.pinnedBlocks);
+    this.heldBlocks = i32(this.heldBlocks);
     this.preemptions = i32(this.preemptions);
     this.cached = i32(this.cached);
     this.segment = f64(this.segment);

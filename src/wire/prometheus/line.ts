@@ -1,38 +1,81 @@
 /** One sample line of Prometheus text or OpenMetrics, read character by character: quoted values may hold anything. */
+import type { CompositeValue } from './composite.ts';
+import { readComposite } from './composite.ts';
 import type { Exemplar, Labels } from './family.ts';
 import { numberOf } from './family.ts';
+import type { LabelSet, LabelTable } from './labels.ts';
+import { LineError } from './line-error.ts';
 
 export interface SampleLine {
   readonly name: string;
-  readonly labels: Labels;
+  readonly set: LabelSet;
+  /** NaN beside a composite. */
   readonly value: number;
+  /** A whole histogram in one line (OpenMetrics 2). */
+  readonly composite?: CompositeValue;
   /** As written: milliseconds in Prometheus text, seconds in OpenMetrics. */
   readonly timestamp?: number;
   /** Its timestamp as written: seconds. */
   readonly exemplar?: Exemplar;
 }
 
-/** Why a line cannot be read. */
-export class LineError extends Error {}
+/**
+ * Most lines are `name{labels} value`: those are cut at their last brace, and their labels looked up by their text. All
+ * else, and all that is wrong, goes to the reader of characters, which decides.
+ * @throws LineError
+ */
+export function readSample(line: string, table: LabelTable): SampleLine {
+  return quickly(line, table) ?? slowly(line, table);
+}
 
-/** @throws LineError */
-export function readSample(line: string): SampleLine {
+function quickly(line: string, table: LabelTable): SampleLine | undefined {
+  const open = line.indexOf('{');
+  let set = table.none;
+  let blank: number;
+  if (open < 0) blank = line.indexOf(' ');
+  else {
+    blank = line.lastIndexOf('}') + 1;
+    const found = blank > open ? table.read(line.slice(open, blank)) : undefined;
+    if (found === undefined) return undefined;
+    set = found;
+  }
+  if (blank < 1 || line.charCodeAt(blank) !== 32) return undefined;
+  const name = line.slice(0, open < 0 ? blank : open);
+  const value = line.slice(blank + 1);
+  if (!WHOLE_NAME.test(name) || !PLAIN.test(value)) return undefined;
+  return { name, set, value: Number(value) };
+}
+
+const WHOLE_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:.]*$/;
+const COMPOSITE = /\{\s*[a-z_]+:/y;
+const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+
+function slowly(line: string, table: LabelTable): SampleLine {
   const reader = new Reader(line);
   let name = reader.name();
   let apart = reader.blank();
-  const { labels, quotedName } = reader.at('{') ? reader.labels() : { labels: {}, quotedName: undefined };
+  const hasLabels = reader.at('{') && !reader.matches(COMPOSITE);
+  const { labels, quotedName } = hasLabels ? reader.labels() : { labels: {}, quotedName: undefined };
+  const set = table.of(labels);
   if (name === '' && quotedName !== undefined) name = quotedName;
   if (name === '') throw new LineError('it does not begin with a metric name');
   apart = reader.blank() || apart;
   if (!apart && reader.peek() !== '') {
     throw new LineError(`'${reader.rest(20)}' stands where a blank and a value should`);
   }
-  const value = reader.number('the value');
+  const composite = reader.at('{') ? readComposite(reader.through('}')) : undefined;
+  const value = composite === undefined ? reader.number('the value') : Number.NaN;
   let timestamp: number | undefined;
-  if (reader.blank() && reader.peek() !== '#' && reader.peek() !== '') timestamp = reader.number('the timestamp');
+  if (reader.blank() && !reader.startsWith('st@') && reader.peek() !== '#' && reader.peek() !== '') {
+    timestamp = reader.number('the timestamp');
+  }
   reader.blank();
+  if (reader.startsWith('st@')) {
+    reader.token(); // OpenMetrics 2: when the series began
+    reader.blank();
+  }
   let exemplar: Exemplar | undefined;
-  if (reader.at('#')) {
+  while (reader.at('#')) {
     reader.skip('#');
     reader.blank();
     if (!reader.at('{')) throw new LineError('an exemplar has no labels');
@@ -40,13 +83,21 @@ export function readSample(line: string): SampleLine {
     reader.blank();
     const seen = reader.number("the exemplar's value");
     const at = reader.blank() && reader.peek() !== '' ? reader.number("the exemplar's timestamp") : undefined;
-    exemplar = { labels: own, value: seen, ...(at !== undefined && { timestamp: at }) };
+    exemplar ??= { labels: own, value: seen, ...(at !== undefined && { timestamp: at }) };
     reader.blank();
   }
   if (reader.peek() !== '') throw new LineError(`'${reader.rest(20)}' stands after the value`);
-  return { name, labels, value, ...(timestamp !== undefined && { timestamp }), ...(exemplar && { exemplar }) };
+  return {
+    name,
+    set,
+    value,
+    ...(composite !== undefined && { composite }),
+    ...(timestamp !== undefined && { timestamp }),
+    ...(exemplar && { exemplar }),
+  };
 }
 
+const RUN = /[^"\\]+/y;
 const NAME = /[a-zA-Z_:][a-zA-Z0-9_:.]*/y;
 
 class Reader {
@@ -57,6 +108,27 @@ class Reader {
     this.#text = text;
   }
 
+  matches(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#pos;
+    return pattern.test(this.#text);
+  }
+  startsWith(text: string): boolean {
+    return this.#text.startsWith(text, this.#pos);
+  }
+  /** What stands up to and with `end`. */
+  through(end: string): string {
+    const at = this.#text.indexOf(end, this.#pos);
+    if (at < 0) throw new LineError(`'${end}' is missing after '${this.rest(20)}'`);
+    const text = this.#text.slice(this.#pos, at + 1);
+    this.#pos = at + 1;
+    return text;
+  }
+  /** What stands up to the next blank. */
+  token(): string {
+    const from = this.#pos;
+    while (this.peek() !== '' && !this.at(' ') && !this.at('\t')) this.#pos++;
+    return this.#text.slice(from, this.#pos);
+  }
   peek(): string {
     return this.#text.charAt(this.#pos);
   }
@@ -83,9 +155,7 @@ class Reader {
     return name;
   }
   number(what: string): number {
-    const from = this.#pos;
-    while (this.peek() !== '' && !this.at(' ') && !this.at('\t')) this.#pos++;
-    const text = this.#text.slice(from, this.#pos);
+    const text = this.token();
     const value = numberOf(text);
     if (value === undefined) {
       throw new LineError(text === '' ? `${what} is missing` : `${what} '${text.slice(0, 40)}' is no number`);
@@ -131,7 +201,10 @@ class Reader {
       this.#pos++;
       if (c === '"') return value;
       if (c !== '\\') {
-        value += c;
+        RUN.lastIndex = this.#pos - 1;
+        const run = RUN.exec(this.#text)?.[0] ?? c;
+        value += run;
+        this.#pos += run.length - 1;
         continue;
       }
       const e = this.peek();

@@ -110,6 +110,55 @@ describe('the parser on what is not right', () => {
     ]);
   });
 
+  it('reads a type that is said again, and refuses two buckets of one bound', () => {
+    expect(parsePrometheus('# TYPE b gauge\nb{e="0"} 1\n# TYPE b gauge\nb{e="1"} 2\n')[0]?.samples).toHaveLength(2);
+    expect(problem('h_bucket{le="1"} 1\nh_bucket{le="1.0"} 1\nh_bucket{le="+Inf"} 1\n')).toEqual([
+      [2, 'h has two buckets of the bound 1'],
+    ]);
+  });
+
+  it('puts buckets in order, whatever order they stand in', () => {
+    const [f] = readPrometheus('h_bucket{le="+Inf"} 3\nh_bucket{le="10"} 2\nh_bucket{le="9"} 1\nh_count 3\n').families;
+    expect(f?.histograms).toEqual([{ labels: {}, bounds: [9, 10, Infinity], counts: [1, 2, 3], count: 3 }]);
+  });
+
+  it('reads histograms in one value, classic and native', () => {
+    const { families, problems } = readPrometheus(
+      '# TYPE c histogram\nc{e="0"} {count:12,sum:5.5,bucket:[1.0:3,2.0:7,+Inf:12]} st@1520430000.123\n' +
+        '# TYPE n histogram\nn {count:17,sum:324789.3,schema:0,zero_threshold:1e-4,zero_count:0,positive_spans:[0:2],' +
+        'positive_buckets:[5,12]} 1520879609 st@1 # {trace_id="a"} 0.67 1520879607.789 # {trace_id="b"} 1.2 1520879608\n# EOF\n',
+    );
+    expect(problems).toEqual([]);
+    expect(families[0]?.histograms).toEqual([
+      { labels: { e: '0' }, bounds: [1, 2, Infinity], counts: [3, 7, 12], count: 12, sum: 5.5 },
+    ]);
+    expect(families[1]?.histograms?.[0]).toMatchObject({
+      bounds: [1e-4, 0.5, 1, 2, Infinity],
+      counts: [0, 0, 5, 17, 17],
+    });
+  });
+
+  it.each([
+    ['n {count:1,schema:0,positive_spans:[0:2],positive_buckets:[1]}', /do not fit/],
+    ['n {count:1,schema:0,positive_spans:[0:1],positive_buckets:[2]}', /more than its count/],
+    ['n {count:1,schema:-53}', /schema -53/],
+    ['n {count:x}', /no number/],
+    ['n {sum:1}', /no count/],
+    ['n {count:3,bucket:[1:4,+Inf:3]}', /decrease/],
+    ['n {count:3,bucket:[1:3]}', /\+Inf bucket of n is missing/],
+    ['n {count:3,bucket:[1:2,+Inf:2]}', /_count is 3/],
+    ['n {count:3', /'}' is missing/],
+  ])('refuses %s', (line, message) => {
+    expect(problem(`# TYPE n histogram\n${line}\n`)[0]?.[1]).toMatch(message);
+    expect(readPrometheus(`# TYPE n histogram\n${line}\n`).families).toEqual([]);
+  });
+
+  it('tells at most so many problems one by one', () => {
+    const { problems } = readPrometheus('a x\n'.repeat(5000));
+    expect(problems.length).toBe(1001);
+    expect(problems.at(-1)?.message).toMatch(/4000 more/);
+  });
+
   it('never throws on anything', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => void readPrometheus(text)));
     const pieces = fc.constantFrom(
@@ -181,7 +230,8 @@ describe('the writer', () => {
       h.observe(labels, x);
       oh.observe(x, labels);
     }
-    const sorted = (families: readonly MetricFamily[]) => families.map((f) => ({ ...f, samples: [...f.samples] }));
+    const sorted = (families: readonly MetricFamily[]) =>
+      families.map((f) => ({ ...f, line: 0, samples: [...f.samples] }));
     expect(sorted(parsePrometheus(ours.text()))).toEqual(sorted(parsePrometheus(await theirs.metrics())));
   });
 

@@ -1,0 +1,2 @@
+/** Why a line cannot be read. */
+export class LineError extends Error {}

@@ -17,6 +17,7 @@ import { judge } from './judge.ts';
 import { model } from './model.ts';
 import { plan } from './plan.ts';
 import { report } from './report.ts';
+import { rules } from './rules.ts';
 import { simulate } from './simulate.ts';
 import { validate } from './validate.ts';
 import { VERSION } from './version.ts';
@@ -36,6 +37,7 @@ const routes = buildRouteMap({
     calibrate,
     plan,
     validate,
+    rules,
     emulate,
     doctor,
   },

@@ -1,0 +1,89 @@
+/** Records → the rows and joint silences a diagnosis reads. Memory is bounded: rows beyond `MAX_ROWS` are counted alone. */
+import { between, type Millis } from '../base/units.ts';
+import { measure } from '../core/measure.ts';
+import type { RequestRecord } from '../core/record.ts';
+import type { RequestRow, Requests } from './side.ts';
+import { jointStalls, type Silence } from './stalls.ts';
+
+export const MAX_ROWS = 200_000;
+const MAX_SILENCES = 500_000;
+
+/** Chunks nearer than this came together. */
+const TOGETHER: Millis = 1;
+
+export class RequestFold {
+  readonly #rows: RequestRow[] = [];
+  readonly #silences: Silence[] = [];
+  #dropped = 0;
+
+  add(record: RequestRecord): void {
+    if (record.outcome === 'unsent') return;
+    if (this.#rows.length >= MAX_ROWS) {
+      this.#dropped++;
+      return;
+    }
+    this.#rows.push(rowOf(record));
+    this.#silencesOf(record);
+  }
+
+  finish(): Requests {
+    const rows = this.#rows.sort((x, y) => x.at - y.at);
+    const span = rows.length > 1 ? (rows.at(-1)!.at - rows[0]!.at) / 1000 : 0;
+    return { rows, stalls: jointStalls(this.#silences, rows), span, dropped: this.#dropped };
+  }
+
+  /** Gaps well beyond the stream's own rhythm: five times its middle gap and 25 ms at least. */
+  #silencesOf({ timeline }: RequestRecord): void {
+    const n = timeline.length;
+    if (n < 4 || this.#silences.length >= MAX_SILENCES) return;
+    const gaps = new Float64Array(n - 1);
+    for (let i = 1; i < n; i++) gaps[i - 1] = timeline.at[i]! - timeline.at[i - 1]!;
+    const middle = Float64Array.from(gaps).sort()[(n - 1) >> 1]!;
+    const least = Math.max(25, 5 * middle);
+    for (let i = 1; i < n; i++) {
+      if (gaps[i - 1]! < least) continue;
+      let released = 1;
+      while (i + released < n && gaps[i + released - 1]! < TOGETHER) released++;
+      this.#silences.push({ start: timeline.at[i - 1]!, end: timeline.at[i]!, released });
+    }
+  }
+}
+
+export function rowOf(record: RequestRecord): RequestRow {
+  const { stamps, server, usage, timeline, asked } = record;
+  const m = measure(record);
+  const prompt = usage?.input ?? (asked.input > 0 ? asked.input : undefined);
+  const output = m.n ?? usage?.output;
+  const serverTtft = serverTtftOf(record);
+  let bunched = 0;
+  for (let i = 1; i < timeline.length; i++) if (timeline.at[i]! - timeline.at[i - 1]! < TOGETHER) bunched++;
+  return {
+    at: stamps.scheduled,
+    class: record.class,
+    ok: record.outcome === 'completed',
+    attempts: Math.max(1, record.attempts),
+    ...(m.ttft !== undefined && { ttft: m.ttft }),
+    ...(m.sendLag !== undefined && { client: m.sendLag }),
+    ...(stamps.dispatched !== undefined &&
+      stamps.sent !== undefined && { connect: between(stamps.dispatched, stamps.sent) }),
+    ...(server?.queue !== undefined && { queue: server.queue }),
+    ...(server?.prefill !== undefined && { prefill: server.prefill }),
+    ...(serverTtft !== undefined && { serverTtft }),
+    ...(server?.load !== undefined && { load: server.load }),
+    ...(m.tpot !== undefined && { tpot: m.tpot }),
+    ...(m.gap !== undefined && { gap: m.gap }),
+    ...(m.latency !== undefined && { latency: m.latency }),
+    ...(prompt !== undefined && { prompt }),
+    ...(usage?.cachedInput !== undefined && { cached: usage.cachedInput }),
+    ...(output !== undefined && { output }),
+    chunks: timeline.length,
+    bunched,
+  };
+}
+
+/** The server's own TTFT: all it took less its decode. Both are durations of its own clock. */
+function serverTtftOf({ server }: RequestRecord): Millis | undefined {
+  if (server?.e2e === undefined || server.decode === undefined) return undefined;
+  const ttft = server.e2e - server.decode;
+  return ttft >= 0 ? ttft : undefined;
+}

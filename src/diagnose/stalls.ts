@@ -1,0 +1,83 @@
+/**
+ * Silences of all streams at once. One late step, a garbage collection or a blocked event loop holds every stream of a
+ * process; a slow request holds only its own.
+ */
+import type { Millis } from '../base/units.ts';
+import type { JointStall, RequestRow } from './side.ts';
+
+/** A gap of one stream that is long for it. */
+export interface Silence {
+  readonly start: Millis;
+  readonly end: Millis;
+  readonly released: number;
+}
+
+/** Silences that end within this of each other end together. */
+const TOGETHER: Millis = 4;
+/** Joint: at least three streams, and this share of those that were under way. */
+const SHARE = 0.6;
+const FEWEST = 3;
+
+export function jointStalls(silences: readonly Silence[], rows: readonly RequestRow[]): JointStall[] {
+  const firsts: Millis[] = [];
+  const lasts: Millis[] = [];
+  for (const row of rows) {
+    if (row.ttft === undefined || row.latency === undefined) continue;
+    firsts.push(row.at + row.ttft);
+    lasts.push(row.at + row.latency);
+  }
+  firsts.sort((a, b) => a - b);
+  lasts.sort((a, b) => a - b);
+  const sorted = [...silences].sort((a, b) => a.end - b.end);
+  const found: JointStall[] = [];
+  for (let i = 0; i < sorted.length; ) {
+    const end = sorted[i]!.end;
+    let j = i;
+    let released = 0;
+    let start = sorted[i]!.start;
+    while (j < sorted.length && sorted[j]!.end <= end + TOGETHER) {
+      start = Math.max(start, sorted[j]!.start);
+      released += sorted[j]!.released;
+      j++;
+    }
+    const streams = j - i;
+    const active = atMost(firsts, start) - atMost(lasts, start);
+    if (streams >= FEWEST && streams >= SHARE * active) {
+      const near = atMost(firsts, end + TOGETHER) - atMost(firsts, end - TOGETHER);
+      found.push({ start, end, streams, active, withFirst: near > 0, released: released / streams });
+    }
+    i = j;
+  }
+  return found;
+}
+
+/** How many of the ascending values are ≤ x. */
+function atMost(values: readonly number[], x: number): number {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (values[mid]! <= x) low = mid + 1;
+    else high = mid;
+  }
+  return low;
+}
+
+/** How regular the stalls' starts are: 1 as a clock's ticks, near 0 at random; undefined below six. */
+export function regularity(
+  stalls: readonly JointStall[],
+): { readonly regular: number; readonly period: Millis } | undefined {
+  if (stalls.length < 6) return undefined;
+  const steps: number[] = [];
+  for (let i = 1; i < stalls.length; i++) steps.push(stalls[i]!.start - stalls[i - 1]!.start);
+  const period = [...steps].sort((a, b) => a - b)[steps.length >> 1]!;
+  if (!(period > 0)) return undefined;
+  // Ticks at which nothing was under way are not seen: a step may be several periods.
+  let off = 0;
+  for (const step of steps) {
+    const times = Math.max(1, Math.round(step / period));
+    off += Math.abs(step / period - times) / times;
+  }
+  // Random steps are off by about a half.
+  return { regular: Math.max(0, 1 - (2.5 * off) / steps.length), period };
+}

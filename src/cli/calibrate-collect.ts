@@ -8,7 +8,7 @@ import { drive, selfWatch } from '../drive/index.ts';
 import { DESIGN_DEFAULTS, type DesignPlan, DesignWorkload, designCost, type PromptFor } from '../plan/design.ts';
 import { createRun } from '../store/index.ts';
 import { textSource } from '../workload/index.ts';
-import { ASK_BEYOND } from './bench.ts';
+import { ASK_BEYOND } from './bench-run.ts';
 import type { CalibrateFlags } from './calibrate.ts';
 import type { Cli } from './command.ts';
 import { type HostClock, hostClock } from './host.ts';

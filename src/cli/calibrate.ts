@@ -4,7 +4,7 @@ import { trim } from '../base/units.ts';
 import type { CalibrationRun } from '../plan/calibrate.ts';
 import type { Profile } from '../plan/profile.ts';
 import { type Cli, command, JSON_FLAG } from './command.ts';
-import { numberFlags } from './load-plan.ts';
+import { numberFlags } from './load-flags.ts';
 import { TARGET_FLAGS, type TargetFlags } from './target.ts';
 
 export interface CalibrateFlags extends TargetFlags {

@@ -10,7 +10,8 @@ import { keepSearch, readSearch, SEARCH_SCHEMA, type StoredSearch } from './capa
 import { EXIT } from './cli.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
 import { DEPLOYMENT_FLAGS, type DeploymentFlags } from './engine-flags.ts';
-import { LOAD_FLAGS, type LoadFlags, type LoadPlan, numberFlags, resolveLoad, workloadOf } from './load-plan.ts';
+import { LOAD_FLAGS, type LoadFlags, numberFlags } from './load-flags.ts';
+import { type LoadPlan, resolveLoad, workloadOf } from './load-plan.ts';
 import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
 import { TARGET_FLAGS, type TargetFlags } from './target.ts';
 

@@ -3,7 +3,7 @@ import { InputError, messageOf, oneLine } from '../base/errors.ts';
 import type { Millis } from '../base/units.ts';
 import type { Calibrated, Deployment, ModelShape, Reserves, StepModel } from '../model/index.ts';
 import { text } from './command.ts';
-import { numberFlags } from './load-plan.ts';
+import { numberFlags } from './load-flags.ts';
 
 export interface DeploymentFlags {
   readonly model: string;

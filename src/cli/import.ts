@@ -2,7 +2,7 @@
 import { platform, release } from 'node:os';
 import { InputError } from '../base/errors.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
-import { numberFlags } from './load-plan.ts';
+import { numberFlags } from './load-flags.ts';
 import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
 import { VERSION } from './version.ts';
 

@@ -5,7 +5,7 @@ import type { BatchRow } from '../model/operating.ts';
 import type { LengthPlan } from '../workload/lengths.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
 import { basisOf, DEPLOYMENT_FLAGS, type DeploymentFlags, type EngineChoice, engineOf } from './engine-flags.ts';
-import { numberFlags } from './load-plan.ts';
+import { numberFlags } from './load-flags.ts';
 
 interface Flags extends DeploymentFlags {
   readonly context: string;

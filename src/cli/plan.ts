@@ -7,7 +7,7 @@ import { limitsText } from '../report/contract-text.ts';
 import type { MixPlan } from '../workload/index.ts';
 import { progressBar } from './calibrate-collect.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
-import { numberFlags } from './load-plan.ts';
+import { numberFlags } from './load-flags.ts';
 import { contractOfFlags, SLO_FLAGS, type SloFlags } from './slo-flags.ts';
 
 interface Flags extends SloFlags {

@@ -4,6 +4,7 @@
  */
 import type { Message } from '../core/request.ts';
 import { promptText } from '../workload/prompts.ts';
+import type { OpenTarget } from './target.ts';
 
 export interface Calibration {
   readonly tokensPerWord: number;
@@ -13,32 +14,17 @@ export interface Calibration {
 
 const SHORT = 200;
 const LONG = 1000;
-const TIMEOUT = 5000;
 
 /** @returns undefined where there is no `/tokenize`, or its answer makes no sense. */
-export async function calibrate(
-  endpoint: string,
-  model: string,
-  chat: boolean,
-  headers: Readonly<Record<string, string>>,
-): Promise<Calibration | undefined> {
+export async function calibrate({ post, model = '', dialect }: OpenTarget): Promise<Calibration | undefined> {
+  if (!post) return undefined;
   const count = async (words: number): Promise<number | undefined> => {
     const text = promptText(words, 0, words);
     const messages: Message[] = [{ role: 'user', content: text }];
-    try {
-      const answer = await fetch(new URL('/tokenize', endpoint), {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
-        body: JSON.stringify({ model, ...(chat ? { messages, add_generation_prompt: true } : { prompt: text }) }),
-        signal: AbortSignal.timeout(TIMEOUT),
-        redirect: 'error',
-      });
-      if (!answer.ok) return undefined;
-      const { count: n } = (await answer.json()) as { count?: unknown };
-      return typeof n === 'number' && Number.isFinite(n) ? n : undefined;
-    } catch {
-      return undefined;
-    }
+    const asked = dialect === 'openai.chat' ? { messages, add_generation_prompt: true } : { prompt: text };
+    const answer = await post('/tokenize', { model, ...asked });
+    const n = typeof answer === 'object' && answer !== null && 'count' in answer ? answer.count : undefined;
+    return typeof n === 'number' && Number.isFinite(n) ? n : undefined;
   };
   const [short, long] = [await count(SHORT), await count(LONG)];
   if (short === undefined || long === undefined) return undefined;

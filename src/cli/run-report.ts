@@ -22,7 +22,7 @@ import {
   spreadOf,
 } from '../report/index.ts';
 import type { JsonObject, RunReader } from '../store/index.ts';
-import { storedContracts } from './load-plan.ts';
+import { storedContracts } from './load-facts.ts';
 
 /** What a command adds to a report of a folder. */
 export interface ReportOptions {

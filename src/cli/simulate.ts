@@ -12,7 +12,8 @@ import {
   engineOf,
   frontendOf,
 } from './engine-flags.ts';
-import { LOAD_FLAGS, type LoadFlags, loadPlan, numberFlags, workloadOf } from './load-plan.ts';
+import { LOAD_FLAGS, type LoadFlags, numberFlags } from './load-flags.ts';
+import { loadPlan, workloadOf } from './load-plan.ts';
 import { exitCodeOf } from './report.ts';
 import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
 import { VERSION } from './version.ts';

@@ -14,7 +14,8 @@ import { rowOf } from './capacity-report.ts';
 import { EXIT } from './cli.ts';
 import type { Cli } from './command.ts';
 import type { HostClock } from './host.ts';
-import type { LoadFlags, LoadPlan } from './load-plan.ts';
+import type { LoadFlags } from './load-flags.ts';
+import type { LoadPlan } from './load-plan.ts';
 import type { SloFlags } from './slo-flags.ts';
 import type { OpenTarget, TargetFlags } from './target.ts';
 

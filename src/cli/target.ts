@@ -87,6 +87,11 @@ export interface OpenTarget {
   /** For `run.json`. */
   readonly facts: Readonly<Record<string, unknown>>;
   warm(connections: number): Promise<string | undefined>;
+  /**
+   * JSON to another path of the server, with the headers and the trust of any request; its answer, or undefined where there is
+   * none. Absent where there is no server.
+   */
+  post?(path: string, body: unknown): Promise<unknown>;
   /** What the transport showed; absent where there is none. */
   evidence?(): Readonly<Record<string, unknown>>;
   close(): Promise<void>;
@@ -124,7 +129,7 @@ async function nullTarget(clock: Clock): Promise<OpenTarget> {
 }
 
 async function liveTarget(cli: Cli, url: string, flags: TargetFlags, clock: Clock): Promise<OpenTarget> {
-  const { isLoopback, keyFromEnvironment, liveEngine, probe } = await import('../live/index.ts');
+  const { isLoopback, keyFromEnvironment, liveEngine, post, probe } = await import('../live/index.ts');
   const key = flags.apiKeyEnv === undefined ? undefined : keyFromEnvironment(cli.env, flags.apiKeyEnv);
   const asked: LiveOptions = {
     url,
@@ -164,6 +169,14 @@ async function liveTarget(cli: Cli, url: string, flags: TargetFlags, clock: Cloc
       ...(found.server && { server: found.server }),
     },
     warm: async (connections) => (await engine.warm(connections)).problem,
+    post: async (path, body) => {
+      try {
+        const { status, body: text } = await post(found.options, path, body);
+        return status < 300 ? (JSON.parse(text) as unknown) : undefined;
+      } catch {
+        return undefined;
+      }
+    },
     evidence: () => ({ ...engine.evidence() }),
     close: () => engine.close(),
   };

@@ -36,13 +36,7 @@ export interface ProbeResult {
 
 /** @throws InputError, one line that says what to do next, when the endpoint cannot be used as asked. */
 export async function probe(options: LiveOptions, timeout: Millis = 5000): Promise<ProbeResult> {
-  const { target: first, proxy, redact } = placeOf(options);
-  const dial = dialer(first.origin, proxy, options, timeout);
-  const prefix = proxy !== undefined && first.origin.protocol === 'http:' ? first.origin.origin : '';
-  const extra: Record<string, string> =
-    prefix !== '' && proxy?.authorization !== undefined ? { 'proxy-authorization': proxy.authorization } : {};
-  const headers = { ...requestHeaders(first, options), ...extra };
-  const visit: Visit = { origin: first.origin, dial, headers, prefix, timeout, shown: first.shown, redact };
+  const { target: first, visit } = visitOf(options, timeout);
 
   const listed = await get(visit, modelsPath(first));
   let models = listed === undefined || listed.status > 299 ? [] : modelsIn(parse(listed.body));
@@ -78,6 +72,23 @@ export async function probe(options: LiveOptions, timeout: Millis = 5000): Promi
     ...(server && { server }),
     notes,
   };
+}
+
+/** A question of JSON to another path of the server, by the same way and with the same headers as any request. */
+export async function post(options: LiveOptions, path: string, body: unknown, timeout: Millis = 5000): Promise<Answer> {
+  const { visit } = visitOf(options, timeout);
+  const question = { method: 'POST', path: visit.prefix + path, headers: visit.headers } as const;
+  return ask(visit.origin.origin, visit.dial, { ...question, body: JSON.stringify(body) }, timeout);
+}
+
+function visitOf(options: LiveOptions, timeout: Millis): { readonly target: Target; readonly visit: Visit } {
+  const { target, proxy, redact } = placeOf(options);
+  const dial = dialer(target.origin, proxy, options, timeout);
+  const prefix = proxy !== undefined && target.origin.protocol === 'http:' ? target.origin.origin : '';
+  const extra: Record<string, string> =
+    prefix !== '' && proxy?.authorization !== undefined ? { 'proxy-authorization': proxy.authorization } : {};
+  const headers = { ...requestHeaders(target, options), ...extra };
+  return { target, visit: { origin: target.origin, dial, headers, prefix, timeout, shown: target.shown, redact } };
 }
 
 interface Visit {

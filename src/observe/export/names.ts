@@ -97,6 +97,13 @@ export const METRICS = {
     ['class'],
     'The largest gap between two chunks of an operation.',
   ),
+  latency: row(
+    'goodput_latency_seconds',
+    'histogram',
+    's',
+    ['class'],
+    'Last-token latency: from the receipt of the request to its last output, of completed operations.',
+  ),
   e2e: row(
     'goodput_e2e_seconds',
     'histogram',
@@ -111,14 +118,8 @@ export const METRICS = {
     ['class'],
     'How long a request waited here before it was sent upstream.',
   ),
-  inFlight: row(
-    'goodput_in_flight',
-    'gauge',
-    '{operation}',
-    ['class'],
-    'Operations that have arrived and are not final.',
-  ),
-  waiting: row('goodput_waiting', 'gauge', '{operation}', ['class'], 'Operations in flight without any output yet.'),
+  inFlight: row('goodput_in_flight', 'gauge', '{operation}', [], 'Operations that have arrived and are not final.'),
+  waiting: row('goodput_waiting', 'gauge', '{operation}', [], 'Operations in flight without any output yet.'),
   oldestWaiting: row(
     'goodput_oldest_waiting_seconds',
     'gauge',

@@ -29,7 +29,7 @@ const quantiles = (metric: string): readonly Target[] =>
   }));
 
 function panels(contract: Contract, options: RuleOptions): readonly PanelRow[] {
-  const seconds = (name: 'ttft' | 'tpot' | 'gap' | 'e2e'): { limit?: number } =>
+  const seconds = (name: 'ttft' | 'tpot' | 'gap' | 'latency' | 'e2e'): { limit?: number } =>
     contract.limits[name] === undefined ? {} : { limit: (contract.limits[name] as number) / 1000 };
   return [
     {
@@ -99,6 +99,13 @@ function panels(contract: Contract, options: RuleOptions): readonly PanelRow[] {
       targets: quantiles(METRICS.gap.name),
     },
     {
+      title: 'Last-token latency',
+      description: 'From the receipt of a request to its last output, of completed operations.',
+      unit: 's',
+      ...seconds('latency'),
+      targets: quantiles(METRICS.latency.name),
+    },
+    {
       title: 'E2E',
       description: 'Of completed operations.',
       unit: 's',
@@ -110,9 +117,9 @@ function panels(contract: Contract, options: RuleOptions): readonly PanelRow[] {
       description: 'In flight without any output, and the age of the oldest: both lead, before anything is late.',
       unit: 'none',
       targets: [
-        { expr: `sum(${METRICS.waiting.name}{${SELECT}})`, legendFormat: 'waiting' },
+        { expr: `sum(${METRICS.waiting.name})`, legendFormat: 'waiting' },
         { expr: `max(${METRICS.oldestWaiting.name}{${SELECT}})`, legendFormat: 'oldest, seconds' },
-        { expr: `sum(${METRICS.inFlight.name}{${SELECT}})`, legendFormat: 'in flight' },
+        { expr: `sum(${METRICS.inFlight.name})`, legendFormat: 'in flight' },
       ],
     },
     {

@@ -76,7 +76,8 @@ describe('the Grafana dashboard', () => {
   it('asks only for series that are exposed or recorded', () => {
     const known = new Set(Object.values(METRICS).map((m) => m.name as string));
     for (const { expr } of board.panels.flatMap((p) => p.targets)) {
-      for (const [name] of expr.matchAll(/(?<![:a-z_])goodput_[a-z0-9_]+/g)) expect(known).toContain(name.replace(/_bucket$/, ''));
+      for (const [name] of expr.matchAll(/(?<![:a-z_])goodput_[a-z0-9_]+/g))
+        expect(known).toContain(name.replace(/_bucket$/, ''));
     }
     expect(board.uid).toMatch(/^goodput-[a-z0-9-]+$/);
   });

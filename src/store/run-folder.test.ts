@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keyed } from '../base/random.ts';
 import { type VirtualClock, virtualClock } from '../core/clock.ts';
 import { contractOf } from '../core/contract.ts';
 import { judgeRecord } from '../core/judge.ts';
@@ -280,6 +281,41 @@ describe('a run folder', () => {
     const reader = await openRun(run.folder);
     expect((await recordsOf(reader)).map((r) => r.operation)).toEqual(Array.from({ length: 900 }, (_, i) => i));
     expect(readdirSync(run.folder).filter((f) => f.endsWith('.tmp'))).toEqual([]);
+  });
+
+  it('leaves a large segment as it is, and puts small ones after it together', async () => {
+    const { run } = await newRun('large');
+    const u = keyed(1, 'large-segment');
+    let operation = 0;
+    for (const [rows, chunks] of [
+      [400, 1500],
+      [20, 4],
+      [20, 4],
+    ] as const) {
+      for (let i = 0; i < rows; i++) {
+        const k = operation++;
+        const at = Float64Array.from({ length: chunks }, () => 10 * k + Math.floor(u() * 1e9) / 1000).sort();
+        const kind = new Uint8Array(chunks);
+        run.add(
+          completed(k, {
+            timeline: {
+              length: chunks,
+              at,
+              tokens: new Int32Array(chunks).fill(1),
+              kind,
+              choice: new Uint16Array(chunks),
+            },
+          }),
+        );
+      }
+      await run.flush();
+    }
+    await run.close();
+    expect(parquetIn(run.folder)).toEqual(['requests-000001.parquet', 'requests-000002-000003.parquet']);
+    const read = await recordsOf(await openRun(run.folder));
+    expect(read.map((r) => [r.operation, r.timeline.length])).toEqual(
+      Array.from({ length: 440 }, (_, i) => [i, i < 400 ? 1500 : 4]),
+    );
   });
 
   it('can be read by any reader of Parquet', async () => {

@@ -28,6 +28,8 @@ export interface LiveProbes {
   /** The folder that takes the runs' folders. */
   readonly folder: string;
   readonly maxInFlight?: number;
+  /** The load is of sessions: rate and cohort count them, with all their turns. */
+  readonly sessions?: boolean;
   /** Contracts of classes that have their own. */
   readonly contracts?: Readonly<Record<string, Contract>>;
   /** What run.json says of the load, beside rate and seed. */
@@ -49,7 +51,12 @@ export async function liveProbe(
 ): Promise<{ readonly measure: ProbeMeasure | undefined; readonly run: string }> {
   const { target, contract, host, folder } = probes;
   const { rate, seed } = request;
-  const window = { warmup: (1000 * request.warmup) / rate, requests: request.requests, rate };
+  const window = {
+    warmup: (1000 * request.warmup) / rate,
+    requests: request.requests,
+    rate,
+    ...(probes.sessions && { sessions: true }),
+  };
   const run = await createRun(
     folder,
     `${Number(rate.toPrecision(4))}rps`,

@@ -7,11 +7,13 @@ export function capacityReport(
   outcome: CapacityOutcome,
   about: Readonly<Record<string, string>>,
   gpus?: number,
+  unit: 'requests' | 'sessions' = 'requests',
 ): CapacityReport {
   const { low, high, goodputAtCapacity: goodput, binding } = outcome;
   return {
     schema: 'goodput.capacity/1',
     end: outcome.end,
+    unit,
     capacity: { low, high, confidence: outcome.confidence },
     target: outcome.target,
     probes: outcome.points.map((p) => rowOf(p)),

@@ -3,19 +3,75 @@ import { InputError, oneLine } from '../base/errors.ts';
 import type { Contract } from '../core/contract.ts';
 import type { Probe, SearchPlan } from '../drive/capacity/types.ts';
 import { readJson, writeJson } from '../store/json.ts';
+import type { DeploymentFlags } from './engine-flags.ts';
+import { workloadFacts } from './load-facts.ts';
+import type { LoadFlags } from './load-flags.ts';
 import type { LoadPlan } from './load-plan.ts';
 
 export const SEARCH_SCHEMA = 'goodput.search/1';
+
+/** What a simulated engine is made of. */
+export interface SimulatedEngine extends DeploymentFlags {
+  readonly maxNumSeqs?: number;
+  readonly maxNumBatchedTokens?: number;
+  readonly kvBlocks?: number;
+}
 
 export interface StoredSearch {
   readonly schema: typeof SEARCH_SCHEMA;
   readonly plan: SearchPlan;
   readonly contract: Contract;
-  readonly load: Pick<LoadPlan, 'requests' | 'arrivals' | 'classes' | 'contracts'>;
+  /** The load as it was asked for: files it names are read again. */
+  readonly flags?: LoadFlags;
+  /** What these flags meant, to tell whether a file has changed since. */
+  readonly load: LoadFacts;
   /** Where the load goes: to be asked for again when it is taken up elsewhere. */
-  readonly target: { readonly url: string | null; readonly simulated: boolean; readonly name: string };
+  readonly target: {
+    readonly url: string | null;
+    readonly simulated: boolean;
+    readonly name: string;
+    readonly engine?: SimulatedEngine;
+  };
   readonly gpus: number | null;
+  /** Target, load and contract in words. */
+  readonly about?: Readonly<Record<string, string>>;
   readonly probes: readonly (Probe & { readonly run?: string })[];
+}
+
+export type LoadFacts = Readonly<Record<string, unknown>>;
+
+/** A load by what it asks for, without rate, prompts and salt. */
+export function factsOf(load: LoadPlan): LoadFacts {
+  const { prompt: _, text: __, ...requests } = load.requests;
+  return { requests, process: load.arrivals?.process ?? null, ...workloadFacts(load) };
+}
+
+/** The flags of a load alone, of all a command was given. */
+export function loadFlagsOf(flags: LoadFlags): LoadFlags {
+  const { arrivals, burstiness, input, output, n, stream, ignoreEos, workload, cache } = flags;
+  return {
+    stream,
+    ignoreEos,
+    ...(arrivals !== undefined && { arrivals }),
+    ...(burstiness !== undefined && { burstiness }),
+    ...(input !== undefined && { input }),
+    ...(output !== undefined && { output }),
+    ...(n !== undefined && { n }),
+    ...(workload !== undefined && { workload }),
+    ...(cache !== undefined && { cache }),
+  };
+}
+
+/** @throws InputError when the load is no longer the one the search began with. */
+export function checkSameLoad(stored: StoredSearch, load: LoadPlan): void {
+  if (stored.flags === undefined) {
+    throw new InputError('--resume: this search was stored by an earlier version, without its load; begin anew');
+  }
+  const [then, now] = [JSON.stringify(stored.load), JSON.stringify(factsOf(load))];
+  if (then === now) return;
+  throw new InputError(
+    `--resume: ${oneLine(stored.flags.workload ?? 'the load', 100)} is not what it was when the search began, and what was found would not hold for it; begin anew`,
+  );
 }
 
 export function keepSearch(folder: string, search: StoredSearch): void {

@@ -84,6 +84,6 @@ export async function warmPrefixes(
 }
 
 /** More prefixes than this are not warmed one by one. */
-const MAX_WARM = 1000;
+export const MAX_WARM = 1000;
 /** Numbers no operation of a run has. */
 const WARM_OPERATIONS = 2 ** 40;

@@ -8,14 +8,16 @@ import { curveNotes } from '../drive/capacity/outcome.ts';
 import type { CurvePoint, Probe, ProbeRequest } from '../drive/capacity/types.ts';
 import type { Drive } from '../drive/index.ts';
 import { type CapacityReport, type CurveRow, renderCapacity } from '../report/curve-report.ts';
+import { capacityExit } from './capacity.ts';
 import { drained, liveProbe, loneRequest, probeLine } from './capacity-live.ts';
 import { showLine } from './capacity-progress.ts';
 import { rowOf } from './capacity-report.ts';
-import { EXIT } from './cli.ts';
+import { hasSessionsIn } from './capacity-task.ts';
 import type { Cli } from './command.ts';
 import type { HostClock } from './host.ts';
 import type { LoadFlags } from './load-flags.ts';
 import type { LoadPlan } from './load-plan.ts';
+import { plain, warmPrefixes, written } from './prompts-for.ts';
 import type { SloFlags } from './slo-flags.ts';
 import type { OpenTarget, TargetFlags } from './target.ts';
 
@@ -58,6 +60,7 @@ export interface SweepFlags extends LoadFlags, SloFlags, TargetFlags {
   readonly seed?: number;
   readonly repeat?: number;
   readonly against?: string;
+  readonly calibrate: boolean;
   readonly maxInFlight?: number;
   readonly gpus?: number;
   readonly out?: string;
@@ -94,7 +97,7 @@ export async function sweepBench(cli: Cli, flags: SweepFlags, url: string | unde
         `this puts ${rates.length} rates up to ${Math.max(...rates)}/s on ${target.name}; add --yes to do it`,
       );
     }
-    const load = { ...plan, requests: { ...plan.requests, prompt: target.prompt } };
+    const load = await written(flags, plan, target, (line) => cli.stderr.line(line));
     const problem = await target.warm(16);
     if (problem) cli.stderr.line(`          not all connections could be opened beforehand: ${problem}`);
     await sweep(cli, {
@@ -158,7 +161,8 @@ export async function sweep(cli: Cli, task: SweepTask): Promise<void> {
     host,
     workload: task.workload,
     folder: `${folder}/probes`,
-    about: (rate: number) => ({ arrivals: { ...load.arrivals, rate }, requests: load.requests }),
+    sessions: hasSessionsIn(load),
+    about: (rate: number) => ({ arrivals: { ...load.arrivals, rate }, requests: plain(load.requests) }),
     ...(task.maxInFlight !== undefined && { maxInFlight: task.maxInFlight }),
     ...(load.contracts && { contracts: load.contracts }),
     began: (running: Drive) => {
@@ -193,6 +197,7 @@ export async function sweep(cli: Cli, task: SweepTask): Promise<void> {
         role: 'steer',
         why: `rate ${i + 1} of ${task.rates.length} of the sweep`,
       };
+      if (load.cache === 'warm') await warmPrefixes(load, asked.seed, target);
       const { measure, run } = await liveProbe(live, asked);
       if (!measure) break;
       const point = sweepPoint({ request: asked, measure }, contract.attainment);
@@ -206,9 +211,8 @@ export async function sweep(cli: Cli, task: SweepTask): Promise<void> {
   }
   const report = reportOf(task, points, runs, host.clock.now() - began);
   cli.stdout.write(task.json ? json(report) : renderCapacity(report, cli.stdout));
-  (task.json ? cli.stderr : cli.stdout).line(`Run folder: ${folder}`);
-  const last = report.probes.every((p) => p.verdict === 'void');
-  cli.exit(last ? EXIT.invalid : report.probes.some((p) => p.verdict === 'fail') ? EXIT.missed : EXIT.ok);
+  (task.json ? cli.stderr : cli.stdout).line(`Run folder: ${folder}  (goodput report ${folder})`);
+  cli.exit(capacityExit(report));
 }
 
 /** One run at a rate: its verdict is what its own interval shows, which is indicative. */
@@ -228,6 +232,7 @@ function reportOf(
   return {
     schema: 'goodput.capacity/1',
     end: 'sweep',
+    unit: hasSessionsIn(task.load) ? 'sessions' : 'requests',
     capacity: { low: null, high: null, confidence: 0.95 },
     target: task.contract.attainment,
     probes: rows,

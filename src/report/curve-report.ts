@@ -43,6 +43,8 @@ export interface CapacityReport {
   readonly schema: 'goodput.capacity/1';
   /** `sweep` looks at given rates and decides no capacity. */
   readonly end: 'found' | 'infeasible' | 'client-bound' | 'above-range' | 'undecided' | 'interrupted' | 'sweep';
+  /** What a rate counts. Absent: requests. */
+  readonly unit?: 'requests' | 'sessions';
   readonly capacity: { readonly low: PerSecond | null; readonly high: PerSecond | null; readonly confidence: Share };
   readonly target: Share;
   /** In the order they were run. */
@@ -108,6 +110,7 @@ export function renderCapacity(
       points: aboutTheKnee(report).map((r) => ({ ...r, confirmed: r.replications > 1 })),
       target: report.target,
       capacity: report.capacity,
+      unit: report.unit ?? 'requests',
     },
     terminal,
   );
@@ -137,8 +140,9 @@ function aboutTheKnee({ curve, capacity, bracket }: CapacityReport): readonly Cu
 }
 
 /** The answer in sentences, the first of them the headline. */
-function answerOf(report: CapacityReport): string[] {
-  const { capacity, bracket, binding, target } = report;
+export function answerOf(report: CapacityReport): string[] {
+  const { capacity, bracket, binding, target, unit = 'requests' } = report;
+  const rate = (x: PerSecond): string => `${trim(x, 4)} ${unit}/s`;
   const cost = `From ${report.offered.toLocaleString('en')} measured requests in ${report.runs} runs, ${formatDuration(report.seconds * 1000)} of load.`;
   const missed = binding
     ? `${limitWords(binding.limit)}${binding.class === 'default' ? '' : ` of class ${oneLine(binding.class, 60)}`} is missed by ${percent(binding.share)}`
@@ -160,10 +164,10 @@ function answerOf(report: CapacityReport): string[] {
   switch (report.end) {
     case 'found':
       return present(
-        `Capacity ${trim(capacity.low as number, 4)} to ${trim(capacity.high as number, 4)} requests/s ${at} (${percent(capacity.confidence)} confidence)`,
+        `Capacity ${trim(capacity.low as number, 4)} to ${trim(capacity.high as number, 4)} ${unit}/s ${at} (${percent(capacity.confidence)} confidence)`,
         report.goodput_at_capacity_rps === null
           ? undefined
-          : `Goodput there ${rate(report.goodput_at_capacity_rps)}${report.per_gpu_rps === null ? '' : `; capacity per GPU ${rate(report.per_gpu_rps)}`}.`,
+          : `Goodput there ${trim(report.goodput_at_capacity_rps, 4)} requests/s${report.per_gpu_rps === null ? '' : `; capacity per GPU ${rate(report.per_gpu_rps)}`}.`,
         missed && `Beyond it ${missed}.`,
         cost,
       );
@@ -210,5 +214,4 @@ function limitWords(limit: string): string {
 }
 
 const percent = (x: Share): string => `${trim(100 * x, 3)} %`;
-const rate = (x: PerSecond): string => `${trim(x, 4)} requests/s`;
 const quantile = (x: Millis | null): string => (x === null ? '∞' : formatDuration(x));

@@ -18,6 +18,8 @@ export interface CurvePlot {
   readonly target: Share;
   /** Marked under the axis. */
   readonly capacity?: { readonly low: PerSecond | null; readonly high: PerSecond | null };
+  /** What a rate counts, default requests. */
+  readonly unit?: string;
 }
 
 /** Rows of attainment, from 100 % down to the lowest point seen. */
@@ -62,7 +64,7 @@ export function drawCurve(plot: CurvePlot, terminal: { readonly color: boolean; 
     const label = r === row(plot.target) ? percent(plot.target) : r % 5 === 0 ? percent(share) : '';
     return `${label.padStart(LABEL)} ┤${line.join('')}`.trimEnd();
   });
-  const ticks = axis(from, to, width, column, plot.capacity);
+  const ticks = axis(from, to, width, column, plot);
   const legend = '● pass  ✖ fail  ? undecided, with their intervals; o x one run, which only steers';
   return [
     ...lines,
@@ -83,7 +85,7 @@ function axis(
   to: PerSecond,
   width: number,
   column: (rate: PerSecond) => number,
-  capacity: CurvePlot['capacity'],
+  { capacity, unit = 'requests' }: CurvePlot,
 ): string[] {
   const line = Array.from({ length: width }, () => '─');
   const labels = Array.from({ length: width + 12 }, () => ' ');
@@ -102,7 +104,7 @@ function axis(
   if (capacity && capacity.low !== null && capacity.high !== null) {
     const a = column(Math.max(from, capacity.low));
     const b = Math.max(a, column(Math.min(to, capacity.high)));
-    const text = `${trim(capacity.low, 4)} to ${trim(capacity.high, 4)} requests/s`;
+    const text = `${trim(capacity.low, 4)} to ${trim(capacity.high, 4)} ${unit}/s`;
     const bar = a === b ? '▲' : `▲${'═'.repeat(b - a - 1)}▲`;
     const before = a - text.length - 1;
     out.push(

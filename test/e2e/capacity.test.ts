@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { emulate, folderOf, run, type Served, scratch, start } from './cli.ts';
@@ -6,7 +6,8 @@ import { emulate, folderOf, run, type Served, scratch, start } from './cli.ts';
 const { dir, remove } = scratch();
 afterAll(remove);
 
-const SIMULATED = ['capacity', '--simulate', '--ideal', '--model', 'llama-3.1-8b', '--gpu', 'h100-sxm', '--json'];
+const ENGINE = ['--simulate', '--ideal', '--model', 'llama-3.1-8b', '--gpu', 'h100-sxm'];
+const SIMULATED = ['capacity', ...ENGINE, '--out', dir, '--json'];
 const SMALL = ['--input', '128', '--output', '32', '--replications', '4', '--requests', '300', '--steer', '300'];
 
 describe('capacity of a simulated engine', () => {
@@ -50,6 +51,53 @@ describe('capacity of a simulated engine', () => {
     expect(done.stdout).toMatch(/90 % ┤/);
     expect(done.stdout).toContain('●');
   });
+
+  it('cut, it is reported as far as it went, and taken up again it ends as if it had not been', async () => {
+    const args = [...SIMULATED, ...SMALL, '--slo', 'ttft=200ms,tpot=8ms'];
+    const whole = JSON.parse((await run(args)).stdout);
+    const cut = await run([...args, '--budget', '20ms']);
+    expect(cut.code).toBe(3);
+    const folder = folderOf(cut);
+    // As a killed search leaves it: no verdict of its own.
+    rmSync(join(folder, 'capacity.json'));
+    const seen = await run(['report', folder, '--json']);
+    expect(seen.code).toBe(3);
+    expect(JSON.parse(seen.stdout)).toMatchObject({ end: 'interrupted', capacity: { low: null, high: null } });
+    const resumed = await run(['capacity', '--resume', folder, '--json']);
+    expect(resumed.code).toBe(0);
+    expect(JSON.parse(resumed.stdout)).toEqual(whole);
+
+    const report = await run(['report', folder]);
+    expect(report.code).toBe(0);
+    expect(report.stdout).toMatch(/Capacity [\d.]+ to [\d.]+ requests\/s/);
+    const csv = await run(['report', folder, '--format', 'csv']);
+    expect(csv.stdout.trim().split('\n')).toHaveLength(1 + whole.curve.length);
+    const md = await run(['report', folder, '--format', 'md']);
+    expect(md.stdout.match(/^\| [\d.]+ \|/gm)).toHaveLength(whole.curve.length);
+    const other = await run(['report', folder, '--format', 'vllm']);
+    expect(other.code).toBe(2);
+    expect(other.stderr).toMatch(/holds a curve, and vllm is of one run/);
+  }, 120_000);
+
+  it('of sessions is in sessions per second; a cache state is told and kept', async () => {
+    const file = join(dir, 'chats.yaml');
+    const chat = 'input: 64, output: 16, prefix: { tokens: 256 }, session: { turns: 3, think: 1s }, slo: ttft=100ms';
+    writeFileSync(file, `name: chats\nclasses:\n  - { name: chat, ${chat} }\n`);
+    const args = [...SIMULATED, ...SMALL.slice(4), '--max-num-seqs', '4', '--workload', file, '--cache', 'warm'];
+    const done = await run(args);
+    expect(done.code).toBe(0);
+    const found = JSON.parse(done.stdout);
+    expect(found).toMatchObject({ end: 'found', unit: 'sessions' });
+    expect(found.about.load).toMatch(/workload chats: chat, by session, cache warm/);
+    // Three turns a session, so that good requests outnumber good sessions.
+    expect(found.goodput_at_capacity_rps).toBeGreaterThan(2.5 * found.capacity.low);
+
+    const resumed = folderOf(await run([...args, '--budget', '10ms']));
+    writeFileSync(file, `name: chats\nclasses:\n  - { name: chat, ${chat.replace('64', '65')} }\n`);
+    const changed = await run(['capacity', '--resume', resumed]);
+    expect(changed.code).toBe(2);
+    expect(changed.stderr).toMatch(/is not what it was when the search began/);
+  }, 120_000);
 
   it.each([
     [['--concurrency', '4'], /closed loop slows down with the server/],

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export const MAIN = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js');
+export const MAIN = join(process.env.GOODPUT_DIST ?? join(import.meta.dirname, '..', '..', 'dist'), 'cli', 'main.js');
 
 export interface Outcome {
   readonly code: number | null;

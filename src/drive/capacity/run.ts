@@ -8,6 +8,8 @@ export interface SearchHost {
   run(request: ProbeRequest): Promise<ProbeMeasure | undefined> | ProbeMeasure | undefined;
   /** After each run, with all of them: where a stored search is kept. */
   keep?(probes: readonly Probe[]): void;
+  /** At the end, with all of them. */
+  ended?(probes: readonly Probe[]): void;
   /** Asked before each run: no time is left for it, or the user wants no more. */
   enough?(next: ProbeRequest, probes: readonly Probe[]): boolean;
 }
@@ -42,6 +44,7 @@ export async function runSearch(
     if (!stored) host.keep?.(probes);
     step = search.next(measure);
   }
+  host.ended?.(probes);
   return step.value;
 }
 

@@ -140,9 +140,9 @@ class Searching {
       'almost unloaded: can the contract be met at all?',
     );
     for (let tries = 0; tries < 4; tries++) {
-      const inFlight = (rate * this.last().e2eP50) / 1000;
+      const inFlight = (rate * this.#each * this.last().e2eP50) / 1000;
       if (point.verdict === 'pass' || inFlight <= UNLOADED_IN_FLIGHT) break;
-      rate = Math.min(rate / 4, (0.5 * UNLOADED_IN_FLIGHT * 1000) / Math.max(1, this.last().e2eP50));
+      rate = Math.min(rate / 4, (0.5 * UNLOADED_IN_FLIGHT * 1000) / Math.max(1, this.#each * this.last().e2eP50));
       point = yield* this.ask(
         rate,
         plan.unloadedRequests,
@@ -452,7 +452,14 @@ class Searching {
             proposals.sort((a, b) => a - b),
             0.5,
           ) as number);
-    return Math.max(this.plan.warmup, Math.ceil((2 * p95 * rate) / 1000), Math.ceil(proposed));
+    // Sessions are all there when one could have come and gone twice.
+    const stay = p95 * this.#each + (this.plan.arrival?.pauses ?? 0);
+    return Math.max(this.plan.warmup, Math.ceil((2 * stay * rate) / 1000), Math.ceil(proposed / this.#each));
+  }
+
+  /** Mean operations of an arrival. */
+  get #each(): number {
+    return this.plan.arrival?.operations ?? 1;
   }
 
   #seed(): number {

@@ -129,6 +129,11 @@ export interface SearchPlan {
   /** Groups of replications at most. */
   readonly groups: number;
   readonly maxRate: PerSecond;
+  /**
+   * What an arrival is, where it is more than one operation: a session's mean turns, and its mean think time in all. Rates,
+   * cohorts and warm-ups then count sessions.
+   */
+  readonly arrival?: { readonly operations: number; readonly pauses: Millis };
 }
 
 export const SEARCH_DEFAULTS: Omit<SearchPlan, 'target' | 'seed' | 'unloadedRate'> = {

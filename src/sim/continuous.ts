@@ -168,7 +168,7 @@ export class ContinuousReplica implements DecodeCluster {
     scheduler.again = false;
     if (scheduler.isNeeded) {
       scheduler.schedule(this.#now);
-      if (scheduler.chunkSlots.length > 0) {
+      if (scheduler.chunks > 0) {
         const batch = scheduler.batch();
         this.#chunkTokens = batch.prefillTokens;
         this.#begin(this.#model.stepMs(batch), 0, 1);

@@ -47,7 +47,7 @@ export class KvPool {
   }
 
   /** Holds what `match` last found. */
-  pin(): Held {
+  pin(): Held | undefined {
     const before = this.#prefixes.idle;
     const held = this.#prefixes.pin();
     this.#used += (before - this.#prefixes.idle) * this.perHash;
@@ -56,11 +56,11 @@ export class KvPool {
   }
 
   /**
-   * Makes known the hashed blocks `from … to` of a sequence that holds them as its own. @returns how many of its own KV
-   * blocks became the cache's, held by it: those known already (computed twice at once) stay its own.
+   * Makes known the hashed blocks `from … to` of a sequence that holds them as its own: they become the cache's, held by it.
+   * Those known already (computed twice at once) stay its own. @returns what of the cache it holds then.
    */
-  adopt(hashes: readonly number[], from: number, to: number, held: Held): number {
-    return this.#prefixes.adopt(hashes, from, to, held) * this.perHash;
+  adopt(hashes: readonly number[], from: number, to: number, held: Held | undefined): Held | undefined {
+    return this.#prefixes.adopt(hashes, from, to, held);
   }
 
   unpin(held: Held): void {

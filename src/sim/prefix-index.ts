@@ -7,8 +7,12 @@
  * a place agree up to it. Where lists break that, hits may be wrong; the count of blocks never is.
  */
 
-/** What a sequence holds: (run, blocks) pairs, in order of the prompt. A run that was split since continues in `rest`. */
-export type Held = number[];
+/** What a sequence holds, the end of its prompt first. A run that was split since continues in its `rest`. */
+export interface Held {
+  readonly run: number;
+  readonly blocks: number;
+  readonly before: Held | undefined;
+}
 
 /** The run that stands for the end of the list of idle ones. */
 const IDLE = 0;
@@ -31,9 +35,9 @@ export class PrefixIndex {
   readonly #unused: number[] = [];
   #idle = 0;
   /** What the last `match` found: the calls that follow it look nothing up. */
+  #founds = 0;
   readonly #found: number[] = [];
   readonly #foundBlocks: number[] = [];
-  readonly #pieces: number[] = [];
 
   /** Cached blocks that nobody holds. */
   get idle(): number {
@@ -42,16 +46,15 @@ export class PrefixIndex {
 
   /** Leading hashes that are cached, at most `most`. */
   match(hashes: readonly number[], most: number): number {
-    this.#found.length = 0;
-    this.#foundBlocks.length = 0;
+    this.#founds = 0;
     const n = Math.min(hashes.length, most);
     let i = 0;
     while (i < n) {
       const run = this.#heads.get(hashes[i]!);
       if (run === undefined) break;
       const to = this.#agreeing(run, hashes, i, n);
-      this.#found.push(run);
-      this.#foundBlocks.push(to - i);
+      this.#found[this.#founds] = run;
+      this.#foundBlocks[this.#founds++] = to - i;
       i = to;
     }
     return i;
@@ -60,57 +63,59 @@ export class PrefixIndex {
   /** Of the blocks last matched, how many nobody holds. */
   idleAmongFound(): number {
     let blocks = 0;
-    for (let i = 0; i < this.#found.length; i++) if (this.#pins[this.#found[i]!] === 0) blocks += this.#foundBlocks[i]!;
+    for (let i = 0; i < this.#founds; i++) if (this.#pins[this.#found[i]!] === 0) blocks += this.#foundBlocks[i]!;
     return blocks;
   }
 
   /** Holds the blocks last matched. */
-  pin(): Held {
-    const held: Held = [];
-    for (let i = 0; i < this.#found.length; i++) {
+  pin(): Held | undefined {
+    let held: Held | undefined;
+    for (let i = 0; i < this.#founds; i++) {
       const run = this.#found[i]!;
       const blocks = this.#foundBlocks[i]!;
       if (blocks < this.#length[run]!) this.#split(run, blocks);
       if (this.#pins[run]!++ === 0) this.#unlink(run);
-      held.push(run, blocks);
+      held = { run, blocks, before: held };
     }
     return held;
   }
 
   /**
    * Makes the blocks `from … to` of `hashes`, which a sequence has just computed, known and held by it, as far as they are
-   * not known already (computed twice at once). @returns how many; `held` gains them.
+   * not known already (computed twice at once). @returns what it holds then: `held`, and these.
    */
-  adopt(hashes: readonly number[], from: number, to: number, held: Held): number {
+  adopt(hashes: readonly number[], from: number, to: number, held: Held | undefined): Held | undefined {
     let i = from;
     while (i < to) {
       const known = this.#heads.get(hashes[i]!);
       if (known === undefined) break;
       i = this.#agreeing(known, hashes, i, to);
     }
-    if (i >= to) return 0;
-    const run = this.#make(hashes, i, to - i, 1);
-    held.push(run, to - i);
-    return to - i;
+    if (i >= to) return held;
+    return { run: this.#make(hashes, i, to - i, 1), blocks: to - i, before: held };
   }
 
   /** Lets go of all that is held. What nobody holds any more becomes idle, the end of the prompt the oldest. */
   unpin(held: Held): void {
-    for (let i = held.length - 2; i >= 0; i -= 2) {
-      this.#pieces.length = 0;
-      let run = held[i]!;
-      for (let left = held[i + 1]!; left > 0; run = this.#rest[run]!) {
-        this.#pieces.push(run);
+    for (let one: Held | undefined = held; one; one = one.before) {
+      if (one.blocks === this.#length[one.run]!) {
+        this.#unpinRun(one.run);
+        continue;
+      }
+      const pieces: number[] = [];
+      let run = one.run;
+      for (let left = one.blocks; left > 0; run = this.#rest[run]!) {
+        pieces.push(run);
         left -= this.#length[run]!;
       }
-      for (let k = this.#pieces.length - 1; k >= 0; k--) {
-        const piece = this.#pieces[k]!;
-        if (--this.#pins[piece]! === 0) {
-          this.#link(piece, IDLE);
-          this.#idle += this.#length[piece]!;
-        }
-      }
+      for (let i = pieces.length - 1; i >= 0; i--) this.#unpinRun(pieces[i]!);
     }
+  }
+
+  #unpinRun(run: number): void {
+    if (--this.#pins[run]! > 0) return;
+    this.#link(run, IDLE);
+    this.#idle += this.#length[run]!;
   }
 
   /** Forgets the `n` oldest idle blocks. */

@@ -12,8 +12,9 @@ export class Scheduler {
   readonly #limits: ReplicaLimits;
   readonly #q: Sequences;
   readonly #batch = emptyBatch();
-  /** This step's prompt chunks: whose, and how many tokens. */
-  readonly chunkSlots: number[] = [];
+  /** This step's prompt chunks: how many, whose, and of how many tokens. The arrays only grow: emptying them would free them. */
+  chunks = 0;
+  readonly #chunkSlots: number[] = [];
   readonly #chunkTokens: number[] = [];
   /** The queue's head could not be admitted: later arrivals cannot either until something ends. */
   blocked = false;
@@ -124,7 +125,7 @@ export class Scheduler {
     let chunk = longPrefill > 0 && chunkedPrefill && left > longPrefill ? longPrefill : left;
     if (chunk > budget) {
       if (chunkedPrefill) chunk = budget;
-      else if (this.chunkSlots.length > 0) return 0;
+      else if (this.chunks > 0) return 0;
     }
     const need = q.blocksFor(cached + chunk) - cached / blockTokens;
     const room = reservePrompt ? q.blocksFor(target) - cached / blockTokens : need;
@@ -137,8 +138,8 @@ export class Scheduler {
 
   #chunk(slot: number, tokens: number, blocks: number): void {
     this.#q.takeBlocks(slot, blocks);
-    this.chunkSlots.push(slot);
-    this.#chunkTokens.push(tokens);
+    this.#chunkSlots[this.chunks] = slot;
+    this.#chunkTokens[this.chunks++] = tokens;
   }
 
   /** Blocks free once this step's decodes have theirs. */
@@ -164,10 +165,13 @@ export class Scheduler {
 
   /** Takes a request's chunk out of the step, if it has one. */
   dropChunk(slot: number): void {
-    const i = this.chunkSlots.indexOf(slot);
-    if (i < 0) return;
-    this.chunkSlots.splice(i, 1);
-    this.#chunkTokens.splice(i, 1);
+    let kept = 0;
+    for (let i = 0; i < this.chunks; i++) {
+      if (this.#chunkSlots[i] === slot) continue;
+      this.#chunkSlots[kept] = this.#chunkSlots[i]!;
+      this.#chunkTokens[kept++] = this.#chunkTokens[i]!;
+    }
+    this.chunks = kept;
   }
 
   /** The step chosen, for the step model. Valid until the next call. */
@@ -178,8 +182,8 @@ export class Scheduler {
     let kv = 0;
     let squares = 0;
     let completes = 0;
-    for (let i = 0; i < this.chunkSlots.length; i++) {
-      const slot = this.chunkSlots[i]!;
+    for (let i = 0; i < this.chunks; i++) {
+      const slot = this.#chunkSlots[i]!;
       const from = slots.computed[slot]!;
       const to = from + this.#chunkTokens[i]!;
       tokens += to - from;
@@ -190,7 +194,7 @@ export class Scheduler {
     batch.decodeSequences = decoding.count;
     batch.decodeTokens = decoding.count;
     batch.decodeKv = decoding.kv + decoding.count;
-    batch.prefillSequences = this.chunkSlots.length;
+    batch.prefillSequences = this.chunks;
     batch.prefillTokens = tokens;
     batch.prefillCompletes = completes;
     batch.prefillKv = kv;
@@ -201,12 +205,11 @@ export class Scheduler {
   /** The chunks' tokens are computed. Calls `whole` for each prompt that is complete, in order. */
   completeChunks(whole: (slot: number) => void): void {
     const s = this.#q.slots;
-    for (let i = 0; i < this.chunkSlots.length; i++) {
-      const slot = this.chunkSlots[i]!;
+    for (let i = 0; i < this.chunks; i++) {
+      const slot = this.#chunkSlots[i]!;
       s.computed[slot]! += this.#chunkTokens[i]!;
       if (s.computed[slot]! >= s.target[slot]!) whole(slot);
     }
-    this.chunkSlots.length = 0;
-    this.#chunkTokens.length = 0;
+    this.chunks = 0;
   }
 }

@@ -144,17 +144,19 @@ export class Sequences {
     const whole = Math.min(hashes.length, Math.floor(Math.max(1, spec.inputTokens) / this.#limits.prefixBlockTokens));
     const from = s.heldBlocks[slot]! / this.kv.perHash;
     if (from >= whole) return;
-    const held = (s.held[slot] ??= []);
-    const adopted = this.kv.adopt(hashes, from, whole, held);
-    s.heldBlocks[slot]! += adopted;
-    s.blocks[slot]! -= adopted;
+    const before = s.held[slot];
+    const held = this.kv.adopt(hashes, from, whole, before);
+    if (!held || held === before) return;
+    s.held[slot] = held;
+    s.heldBlocks[slot]! += held.blocks * this.kv.perHash;
+    s.blocks[slot]! -= held.blocks * this.kv.perHash;
   }
 
   leavePrefill(slot: number): void {
     const list = this.prefills;
     const last = list.length - 1;
     for (let i = list.indexOf(slot); i < last; i++) list[i] = list[i + 1]!;
-    list.length = last;
+    list.pop();
   }
 
   #leaveDecode(slot: number): void {

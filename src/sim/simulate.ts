@@ -1,11 +1,12 @@
 /** The door without a clock: a pull loop over a workload and a cluster. No callback a token, nothing expanded unasked. */
 import { InputError } from '../base/errors.ts';
 import { Heap } from '../base/heap.ts';
-import type { Millis } from '../base/units.ts';
+import { type Millis, toMicroGrid } from '../base/units.ts';
+import type { ContractFor } from '../core/contract.ts';
 import type { Offer, RequestSpec, Workload } from '../core/request.ts';
 import type { Sink } from '../core/sink.ts';
 import { type Cluster, type Finished, QUEUE_FULL } from './cluster.ts';
-import { recordOf, type SimDone, type SimOutcome } from './record-of.ts';
+import { recordOf, type SimDone, type SimOutcome, unsentRecord } from './record-of.ts';
 
 /** Told of each operation as it ends. Returning `true` stops the simulation there. */
 export type SimConsumer = (done: SimDone) => unknown;
@@ -15,6 +16,8 @@ export interface SimOptions {
   readonly until?: Millis;
   /** An operation still open this long after it was scheduled is taken out and ends `timed-out`. */
   readonly deadline?: Millis | ((spec: RequestSpec) => Millis | undefined);
+  /** Contracts of the traffic classes, where `deadline` says nothing: each operation has the deadline of its class. */
+  readonly contractFor?: ContractFor;
   /** Told of offers that are not to be sent (a turn whose predecessor failed); they count as offered and ended. */
   readonly unsent?: (offer: Offer, t: Millis) => void;
 }
@@ -27,7 +30,10 @@ export interface SimSummary {
   readonly now: Millis;
 }
 
-/** A simulation that can be run in slices. `simulate` runs it whole. */
+/**
+ * A simulation that can be run in slices. `simulate` runs it whole. Offers come on the microsecond grid, as `drive` makes
+ * them, so that both schedule the same.
+ */
 export class Simulation {
   readonly #workload: Workload;
   readonly #cluster: Cluster;
@@ -51,8 +57,7 @@ export class Simulation {
     this.#consume = consume;
     this.#until = options.until ?? Number.POSITIVE_INFINITY;
     this.#unsent = options.unsent;
-    const { deadline } = options;
-    this.#deadline = typeof deadline === 'number' ? () => deadline : deadline;
+    this.#deadline = deadlineOf(options);
     this.#pull();
   }
 
@@ -70,7 +75,7 @@ export class Simulation {
         const f = out[i]!;
         this.#end({ spec: f.spec, scheduled: f.arrived, ended: f.ended, outcome: 'completed', finished: f });
       }
-      out.length = 0;
+      while (out.length > 0) out.pop(); // `length = 0` would free the array
       while (this.#deadlines.minKey <= t && !this.#stopped) {
         const f = cluster.cancel(this.#deadlines.pop() as number, t);
         if (f) this.#end({ spec: f.spec, scheduled: f.arrived, ended: t, outcome: 'timed-out', finished: f });
@@ -93,7 +98,7 @@ export class Simulation {
   #pull(): void {
     this.#next = this.#workload.next();
     const at = this.#next?.at ?? Number.POSITIVE_INFINITY;
-    this.#nextAt = at < this.#until ? at : Number.POSITIVE_INFINITY;
+    this.#nextAt = at < this.#until ? toMicroGrid(at) : Number.POSITIVE_INFINITY;
   }
 
   #offer(offer: Offer, t: Millis): void {
@@ -118,7 +123,7 @@ export class Simulation {
       return;
     }
     const deadline = this.#deadline?.(spec);
-    if (deadline !== undefined) this.#deadlines.push(t + deadline, handle);
+    if (deadline !== undefined) this.#deadlines.push(toMicroGrid(t) + deadline, handle);
   }
 
   #end(done: SimDone): void {
@@ -130,10 +135,16 @@ export class Simulation {
   #release(released: readonly Offer[]): void {
     for (let i = 0; i < released.length; i++) {
       const offer = released[i]!;
-      const at = Math.max(offer.at, this.#now);
+      const at = Math.max(toMicroGrid(offer.at), this.#now);
       if (at < this.#until) this.#released.push(at, offer);
     }
   }
+}
+
+function deadlineOf({ deadline, contractFor }: SimOptions): ((spec: RequestSpec) => Millis | undefined) | undefined {
+  if (typeof deadline === 'number') return () => deadline;
+  if (deadline !== undefined || contractFor === undefined) return deadline;
+  return (spec) => contractFor(spec.class).deadline;
 }
 
 export function simulate(
@@ -147,14 +158,15 @@ export function simulate(
   return simulation.summary();
 }
 
-/** As `simulate`, with every record built and handed to a sink; waits while the sink is full. */
+/** As `simulate`, with every record built and handed to a sink, unsent ones too; waits while the sink is full. */
 export async function simulateInto(
   workload: Workload,
   cluster: Cluster,
   sink: Sink,
   options: SimOptions = {},
 ): Promise<SimSummary> {
-  const simulation = new Simulation(workload, cluster, (done) => sink.add(recordOf(done)), options);
+  const unsent = options.unsent ?? ((offer: Offer, t: Millis): void => sink.add(unsentRecord(offer, t)));
+  const simulation = new Simulation(workload, cluster, (done) => sink.add(recordOf(done)), { ...options, unsent });
   while (!simulation.run(() => sink.full)) await sink.drained();
   return simulation.summary();
 }

@@ -17,7 +17,7 @@ export interface CalibrateFlags extends TargetFlags {
   readonly rounds?: number;
   readonly maxTime: string;
   readonly maxNumSeqs?: number;
-  readonly maxNumBatchedTokens: number;
+  readonly maxNumBatchedTokens?: number;
   readonly seed: number;
   readonly out: string;
   readonly yes: boolean;
@@ -46,7 +46,10 @@ export const calibrate = command({
       rounds: whole('rounds', 'How often the whole design is run (default 3)'),
       maxTime: textOr('5m', 'No request is sent after this', '5m'),
       maxNumSeqs: whole('max-num-seqs', "The server's batch limit, when it is not to be seen in the runs"),
-      maxNumBatchedTokens: wholeOr('max-num-batched-tokens', '8192', "The server's prompt tokens a step"),
+      maxNumBatchedTokens: whole(
+        'max-num-batched-tokens',
+        "The server's prompt tokens a step (default: 8192, or what the runs show)",
+      ),
       seed: wholeOr('seed', '1', 'Seed of prompts and resampling'),
       out: textOr('runs', 'Folder for run folders', 'DIR'),
       ...TARGET_FLAGS,
@@ -87,7 +90,8 @@ async function runCalibrate(this: Cli, flags: CalibrateFlags, ...runs: string[])
   for (const folder of folders) read.push(await readRun(folder));
   const { profile } = calibrated(read, {
     name: flags.name ?? nameOf(read),
-    budget: flags.maxNumBatchedTokens,
+    budget: flags.maxNumBatchedTokens ?? DEFAULT_BUDGET,
+    budgetGiven: flags.maxNumBatchedTokens !== undefined,
     seed: flags.seed,
     ...(flags.maxNumSeqs !== undefined && { maxSeqs: flags.maxNumSeqs }),
   });
@@ -103,17 +107,28 @@ async function runCalibrate(this: Cli, flags: CalibrateFlags, ...runs: string[])
   this.stderr.line(`Profile: ${flags.output}`);
 }
 
+/** vLLM's for an API server. */
+const DEFAULT_BUDGET = 8192;
+
 /** A run folder's receipts. */
 async function readRun(folder: string): Promise<CalibrationRun> {
-  const [{ openRun }, { ReceiptReader }] = await Promise.all([import('../store/index.ts'), import('../plan/index.ts')]);
+  const [{ openRun }, { ReceiptReader }, { SeenReader }] = await Promise.all([
+    import('../store/index.ts'),
+    import('../plan/index.ts'),
+    import('../plan/seen.ts'),
+  ]);
   const run = await openRun(folder, { wallNow: Date.now() });
   const reader = new ReceiptReader();
+  const whole = new SeenReader();
   try {
-    await run.records((record) => reader.add(record));
+    await run.records((record) => {
+      reader.add(record);
+      whole.add(record);
+    });
   } finally {
     run.close();
   }
-  return { name: folder, receipts: reader.finish(), target: run.meta.target };
+  return { name: folder, receipts: reader.finish(), seen: whole.finish(), target: run.meta.target };
 }
 
 function nameOf(runs: readonly CalibrationRun[]): string {
@@ -139,8 +154,16 @@ export function profileLines(p: Profile): string[] {
     `  ${label.padEnd(16)} ${percent(e.decode).padStart(7)} ${percent(e.prefill).padStart(8)} ${percent(e.lone).padStart(12)} ${percent(e.bias).padStart(18)}`;
   lines.push(row('held out', fit.held_out), row('fitted', fit.fitted));
   if (fit.held_out_run) lines.push(row('the last run', fit.held_out_run));
+  if (fit.replayed) {
+    const { requests, ttft, tpot, e2e } = fit.replayed;
+    const pair = (name: string, m: { measured: number; simulated: number }): string =>
+      `${name} ${trim(m.measured, 4)} → ${trim(m.simulated, 4)} ms`;
+    lines.push(
+      `Its own arrivals simulated (${requests} requests, measured → simulated means): ${pair('TTFT', ttft)}, ${pair('TPOT', tpot)}, ${pair('E2E', e2e)}`,
+    );
+  }
   lines.push(
-    `Seen: batches of ${range.sequences.join(' to ')}, contexts of ${range.context.join(' to ')}, prompts of ${range.prompt.join(' to ')} tokens; batch limit ${p.limits.max_seqs ?? 'unknown'} (${p.limits.max_seqs_from})`,
+    `Seen: batches of ${range.sequences.join(' to ')}, contexts of ${range.context.join(' to ')}, prompts of ${range.prompt.join(' to ')} tokens; batch limit ${p.limits.max_seqs ?? 'unknown'} (${p.limits.max_seqs_from}), ${p.limits.max_batched_tokens} tokens a step (${p.limits.max_batched_tokens_from ?? 'given'})${p.limits.kv_tokens ? `, KV for ${p.limits.kv_tokens} tokens (seen)` : ''}`,
   );
   for (const s of p.unseparated) lines.push(`Not separated: ${s}.`);
   for (const s of p.remarks) lines.push(`Note: ${s}.`);

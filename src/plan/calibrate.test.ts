@@ -9,6 +9,8 @@ import { DESIGN_DEFAULTS, DesignWorkload } from './design.ts';
 import { parseProfile, profileText } from './profile.ts';
 import { ProfileStepModel } from './profile-step.ts';
 import { ReceiptReader } from './receipts.ts';
+import { replay } from './replay.ts';
+import { SeenReader, slowedByPrompts } from './seen.ts';
 
 /** An engine whose coefficients are known, each step off by a few percent. */
 const TRUTH = { step: 6, sequence: 0.03, kv: 0.02, prefill_step: 1, prefill_token: 25, prefill_square: 1.5, entry: 4 };
@@ -50,6 +52,23 @@ function runOf(name: string, records: readonly RequestRecord[]): CalibrationRun 
   const reader = new ReceiptReader();
   for (const r of records) reader.add(r);
   return { name, receipts: reader.finish(), target: { model: 'known' } };
+}
+
+/** A run as it would be imported: no stamp a token, so that only whole requests can be held against a simulation. */
+function coarse(name: string, records: readonly RequestRecord[]): CalibrationRun {
+  const whole = new SeenReader();
+  const reader = new ReceiptReader();
+  for (const r of records) {
+    const { length } = r.timeline;
+    const { sent: _, ...stamps } = r.stamps;
+    const ends = { length: 2, at: r.timeline.at.filter((__, i) => i === 0 || i === length - 1) };
+    const timeline = { ...r.timeline, ...ends, tokens: new Int32Array(2).fill(-1) };
+    const usage = { input: r.asked.input, output: length };
+    const seen = { ...r, stamps, timeline, usage } as RequestRecord;
+    whole.add(seen);
+    reader.add(seen);
+  }
+  return { name, receipts: reader.finish(), seen: whole.finish(), target: { model: 'imported' } };
 }
 
 function designed(seed: number): RequestRecord[] {
@@ -137,6 +156,55 @@ describe('calibrate', () => {
       timeline: { ...r.timeline, tokens: r.timeline.tokens.map(() => 4) },
     }));
     expect(() => calibrate([runOf('x', coarse)], { name: 'a', budget: 8192 })).toThrow(/one token a chunk/);
+  });
+
+  it('fits logs without chunk stamps by simulating the same arrivals, and predicts other traffic', () => {
+    const lengths = { kind: 'uniform', low: 32, high: 1500 } as const;
+    const run = coarse('log', traffic(11, 14, lengths).slice(0, 500));
+    expect(run.receipts.streams).toEqual([]);
+    const { profile, fit } = calibrate([run], { name: 'a', budget: 8192 });
+    expect(profile.fit.method).toBe('requests');
+    expect(profile.remarks.join()).toMatch(/single steps could not be seen/);
+    expect(fit.condition).toBeLessThan(60);
+    expect(profile.fit.held_out.decode).toBeLessThan(0.06);
+    const { replayed } = profile.fit;
+    expect(Math.abs((replayed?.e2e.simulated as number) / (replayed?.e2e.measured as number) - 1)).toBeLessThan(0.03);
+    const step = new ProfileStepModel(profile);
+    const other = traffic(12, 7, lengths);
+    const simulated: RequestRecord[] = [];
+    simulate(
+      replay(other),
+      new FrontendCluster(
+        new ContinuousReplica(step, limitsOf({ kvBlocks: 100_000, maxSeqs: 64, prefixCaching: false })),
+        step.frontendMs,
+      ),
+      (done) => simulated.push(recordOf(done)) < 0,
+    );
+    const mean = (records: readonly RequestRecord[], of: 'firstOutput' | 'ended') =>
+      records.reduce((sum, r) => sum + r.stamps[of]! - r.stamps.scheduled, 0) / records.length;
+    for (const of of ['firstOutput', 'ended'] as const)
+      expect(Math.abs(mean(simulated, of) / mean(other, of) - 1), of).toBeLessThan(0.08);
+  });
+
+  it('gives up, for whole requests of equal lengths, what they cannot tell apart', () => {
+    const run = coarse('log', traffic(13, 14).slice(0, 200));
+    const { fit } = calibrate([run], { name: 'a', budget: 8192 });
+    expect(fit.unseparated.join()).toMatch(/prefill_square .* is not separated from/);
+    expect(fit.coefficients.prefill_square).toBeUndefined();
+  });
+
+  it('tells streams out of step in one engine from several replicas by whom a long prompt slows', () => {
+    const even = (from: number, gap: number, n: number, sent = from): { sent: number; at: Float64Array } => ({
+      sent,
+      at: Float64Array.from({ length: n }, (_, i) => from + i * gap),
+    });
+    const stream = (s: { sent: number; at: Float64Array }) => ({ ...s, input: 10, cached: 0 });
+    const prompts = Array.from({ length: 12 }, (_, i) => even(1000 * i + 700, 10, 2, 1000 * i + 300));
+    const apart = [even(0, 10, 1400), ...prompts].map(stream);
+    expect(slowedByPrompts(apart)).toEqual({ share: 0, pairs: 12 });
+    const inside = (t: number): boolean => t % 1000 > 300 && t % 1000 <= 700;
+    const held = { sent: 0, at: Float64Array.from(even(0, 10, 1400).at.filter((t) => !inside(t))) };
+    expect(slowedByPrompts([held, ...prompts].map(stream))).toEqual({ share: 1, pairs: 12 });
   });
 
   it('writes a profile that reads back, and says when it is used beyond its range', () => {

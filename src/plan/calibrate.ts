@@ -1,22 +1,27 @@
 /** From records to a profile: observe, refuse what cannot be told, fit, and hold out. */
-import { InputError } from '../base/errors.ts';
+import { InputError, messageOf } from '../base/errors.ts';
+import { type Bounds, fitWhole, replayedMeans } from './calibrate-whole.ts';
 import { errorOf, type Fit, type FitError, fitSteps } from './fit.ts';
 import type { CoefficientName, Values } from './form.ts';
 import { type Observation, type Observed, observe } from './observations.ts';
 import { type Profile, profileOf } from './profile.ts';
 import type { Receipts } from './receipts.ts';
+import { type Seen, slowedByPrompts } from './seen.ts';
 
 /** One run's receipts and what it says of itself. */
 export interface CalibrationRun {
   readonly name: string;
   readonly receipts: Receipts;
+  /** Its requests as a whole; without them only single steps are fitted. */
+  readonly seen?: readonly Seen[];
   readonly target: Readonly<Record<string, unknown>>;
 }
 
 export interface CalibrateOptions {
   readonly name: string;
-  /** Prompt tokens a step may hold. */
+  /** Prompt tokens a step may hold, and whether somebody said so. */
   readonly budget: number;
+  readonly budgetGiven?: boolean;
   /** Sequences a batch may hold, when it is known. */
   readonly maxSeqs?: number;
   readonly seed?: number;
@@ -25,8 +30,16 @@ export interface CalibrateOptions {
 export interface Calibration {
   readonly profile: Profile;
   readonly fit: Fit;
-  readonly observed: Observed;
+  /** Absent when no single steps could be seen. */
+  readonly observed?: Observed;
 }
+
+/** Of the streams that decode while a long prompt is computed, the share that it slows: then they are in one engine. */
+const ONE_ENGINE = 0.75;
+/** Below this a simulation with what single steps gave answers the run's own requests well enough, in mean |log ratio|. */
+const GOOD = 0.04;
+/** Fitting whole requests has to be this much better than single steps. */
+const CLEARLY = 0.93;
 
 /** Below this share of receipts that come with their step's the streams do not go in step. */
 const LEAST_TOGETHER = 0.6;
@@ -37,6 +50,62 @@ const FOREIGN = 0.3;
 
 /** @throws InputError when the runs cannot say it, with what to do. */
 export function calibrate(runs: readonly CalibrationRun[], options: CalibrateOptions): Calibration {
+  const seen = laidOut(runs);
+  let steps: Steps | undefined;
+  let why = '';
+  try {
+    steps = fromSteps(runs, options);
+  } catch (error) {
+    if (!(error instanceof InputError) || seen.length === 0 || !oneEngine(runs)) throw error;
+    why = messageOf(error);
+  }
+  const limited = steps?.observed.limited ? steps.observed.mostStreams : undefined;
+  const bounds: Bounds = {
+    ...((options.maxSeqs ?? limited) !== undefined && { maxSeqs: (options.maxSeqs ?? limited) as number }),
+    budget: options.budget,
+    budgetGiven: options.budgetGiven ?? true,
+  };
+  const whole = seen.length > 0 ? fitWhole(seen, bounds, options, steps?.fit) : undefined;
+  const better =
+    whole !== undefined &&
+    (steps === undefined || (whole.lossOfSteps > GOOD && whole.fit.loss < CLEARLY * whole.lossOfSteps));
+  const fit = better ? whole.fit : (steps?.fit as Fit);
+  const remarks = [
+    'step (or the two bounds together) is weights read plus overhead at this precision and parallelism: one setting cannot tell them apart, so it does not carry over to another GPU',
+    ...(steps ? remarksOf(runs, steps.observed, steps.fit) : [`single steps could not be seen (${why})`]),
+    ...(better ? [whole.remark] : []),
+  ];
+  const limits = better ? whole.fit.limits : undefined;
+  const profile = profileOf(fit, steps?.observed, {
+    name: options.name,
+    target: runs[0]?.target ?? {},
+    runs: runs.map((r) => r.name),
+    maxSeqs: options.maxSeqs,
+    seenMaxSeqs: better && whole.maxSeqsSeen ? whole.fit.limits.maxSeqs : limited,
+    budget: limits?.maxBatchedTokens ?? options.budget,
+    budgetFrom:
+      limits && limits.maxBatchedTokens !== options.budget ? 'seen' : bounds.budgetGiven ? 'given' : 'default',
+    kvTokens: limits?.kvTokens,
+    method: better ? (whole.heldSteps ? 'steps and requests' : 'requests') : 'steps',
+    seen,
+    heldOutRun: steps?.heldOutRun,
+    remarks,
+  });
+  const replayed = seen.length > 0 ? replayedMeans(seen, profile) : undefined;
+  return {
+    profile: replayed ? { ...profile, fit: { ...profile.fit, replayed } } : profile,
+    fit,
+    ...(steps && { observed: steps.observed }),
+  };
+}
+
+interface Steps {
+  readonly fit: Fit;
+  readonly observed: Observed;
+  readonly heldOutRun?: FitError;
+}
+
+function fromSteps(runs: readonly CalibrationRun[], options: CalibrateOptions): Steps {
   // Once without knowing how long a request is on its way, then knowing it: which step could first hold a prompt hangs on it.
   const { entry } = estimatesOf(
     fitSteps(
@@ -55,26 +124,43 @@ export function calibrate(runs: readonly CalibrationRun[], options: CalibrateOpt
   });
   const observed = together(seen, laid.flat());
   const fit = fitSteps(observed.observations, seedOf(options));
-  let heldOutRun: FitError | undefined;
-  if (runs.length > 1) {
-    const last = laid.at(-1) as Observation[];
-    const rest = fitSteps(laid.slice(0, -1).flat(), seedOf(options));
-    heldOutRun = errorOf(rest.form, estimatesOf(rest), last);
+  if (runs.length === 1) return { fit, observed };
+  const last = laid.at(-1) as Observation[];
+  const rest = fitSteps(laid.slice(0, -1).flat(), seedOf(options));
+  return { fit, observed, heldOutRun: errorOf(rest.form, estimatesOf(rest), last) };
+}
+
+/** Quiet between two runs that are laid one after the other, ms. */
+const APART = 600_000;
+
+function laidOut(runs: readonly CalibrationRun[]): Seen[] {
+  const out: Seen[] = [];
+  let offset = 0;
+  for (const { seen } of runs) {
+    if (!seen || seen.length === 0) continue;
+    const first = seen[0]!.sent;
+    let end = offset;
+    for (const s of seen) {
+      const sent = s.sent - first + offset;
+      out.push({ ...s, sent });
+      end = Math.max(end, sent + s.e2e);
+    }
+    offset = end + APART;
   }
-  const remarks = [
-    'step (or the two bounds together) is weights read plus overhead at this precision and parallelism: one setting cannot tell them apart, so it does not carry over to another GPU',
-    ...remarksOf(runs, observed, fit),
-  ];
-  const profile = profileOf(fit, observed, {
-    name: options.name,
-    target: runs[0]?.target ?? {},
-    runs: runs.map((r) => r.name),
-    maxSeqs: options.maxSeqs,
-    budget: options.budget,
-    heldOutRun,
-    remarks,
+  return out;
+}
+
+/**
+ * Streams out of step may be those of several replicas, or of one engine that hands tokens on raggedly. In one engine a long
+ * prompt slows everybody. Without stamps a token nothing of the kind is seen, and the user's word stands.
+ */
+function oneEngine(runs: readonly CalibrationRun[]): boolean {
+  return runs.every(({ receipts, seen }) => {
+    if (!seen || seen.length === 0) return false;
+    if (receipts.streams.length === 0) return true;
+    const slowed = slowedByPrompts(receipts.streams);
+    return slowed.pairs < 10 ? receipts.streams.length < 30 : slowed.share >= ONE_ENGINE;
   });
-  return { profile, fit, observed };
 }
 
 export function estimatesOf(fit: Pick<Fit, 'coefficients'>): Values {

@@ -86,13 +86,13 @@ export function fitSteps(observations: readonly Observation[], options: FitOptio
   if (options.quick) return quickFit(observations, counts);
   const candidates = (Object.keys(FORMS) as FormName[]).map((name) => {
     const form = FORMS[name];
-    const held = heldOut(form, observations, blocks);
-    return { form, held, error: (held.decode ?? 0) + (held.prefill ?? 0) + (held.lone ?? 0) };
+    const { held, missed } = heldOut(form, observations, blocks);
+    return { form, held, missed, error: (held.decode ?? 0) + (held.prefill ?? 0) + (held.lone ?? 0) };
   });
   const [sum, max] = candidates as [(typeof candidates)[number], (typeof candidates)[number]];
   // Without prompts in view there is nothing a second bound could be told by.
   const prompts = counts.prefill + counts.lone >= 8;
-  const chosen = prompts && max.error < WORTH * sum.error ? max : sum;
+  const chosen = prompts && (max.error < WORTH * sum.error || clearlyLess(max.missed, sum.missed, blocks)) ? max : sum;
   const other = chosen === sum ? max : sum;
   const solved = solveForm(chosen.form, observations);
   const estimates = intervals(chosen.form, observations, solved, blocks, options.seed ?? 1);
@@ -204,7 +204,7 @@ function solveForm(form: Form, observations: readonly Observation[]): Solved {
   let normal = assemble(form, observations, sides, weights);
   let use: readonly boolean[] = form.columns.map(() => true);
   let x = nonNegative(normal, use);
-  let separation = separate(form, normal, observations);
+  let separation = separate(form, normal, contextOf(observations));
   use = separation.use;
   for (let round = 0; round < 25; round++) {
     x = nonNegative(normal, use);
@@ -233,7 +233,7 @@ function solveForm(form: Form, observations: readonly Observation[]): Solved {
       weights[i] = w;
     }
     normal = assemble(form, observations, sides, weights);
-    separation = separate(form, normal, observations);
+    separation = separate(form, normal, contextOf(observations));
     use = separation.use;
     if (moved === 0 && change < 1e-4 * n) break;
   }
@@ -270,11 +270,15 @@ function spreadOf(form: Form, values: Values, observations: readonly Observation
   return Math.max(1e-9, (medianOf(z) ?? 1) / 0.6745);
 }
 
-/** Gives up columns until the rest can be told apart, and says what each stands for then. */
-function separate(
+/**
+ * Gives up columns until the rest can be told apart, and says what each stands for then.
+ * @param context tokens of context of a typical decode, for the sentence.
+ */
+export function separate(
   form: Form,
   normal: Normal,
-  observations: readonly Observation[],
+  context: number,
+  worst = WORST_CONDITION,
 ): { use: boolean[]; condition: number; unseparated: string[] } {
   const scale = normal.scales();
   const use = form.columns.map((_, i) => scale[i]! > 0);
@@ -284,34 +288,34 @@ function separate(
   }
   for (;;) {
     const { number, weakest } = conditioning(normal, use);
-    if (number <= WORST_CONDITION) return { use, condition: number, unseparated };
+    if (number <= worst) return { use, condition: number, unseparated };
     const group = form.columns.filter((_, i) => use[i] && Math.abs(weakest[i]!) > 0.25);
     const dropped = form.giveUp.find((name) => group.includes(name) && group.length > 1);
     if (!dropped) return { use, condition: number, unseparated };
     use[form.columns.indexOf(dropped)] = false;
     const rest = group.filter((name) => name !== dropped);
-    unseparated.push(sentence(dropped, rest, observations));
+    unseparated.push(sentence(dropped, rest, context));
   }
 }
 
-function sentence(
-  dropped: CoefficientName,
-  rest: readonly CoefficientName[],
-  observations: readonly Observation[],
-): string {
+function sentence(dropped: CoefficientName, rest: readonly CoefficientName[], context: number): string {
   const where = COEFFICIENTS[dropped];
   let why = 'they change together in these data';
   if (dropped === 'sequence' || dropped === 'kv') {
-    const decode = observations.filter((o) => o.kind === 'decode');
-    const context =
-      decode.reduce((sum, o) => sum + o.kv, 0) /
-      Math.max(
-        1,
-        decode.reduce((s, o) => s + o.sequences, 0),
-      );
     why = `a sequence held about ${trim(context, 3)} tokens of context throughout`;
   }
   return `${dropped} (${where.means}) is not separated from ${rest.join(' and ')}: ${why}; ${rest.join(' and ')} carries both, and holds where that stays so`;
+}
+
+function contextOf(observations: readonly Observation[]): number {
+  let kv = 0;
+  let sequences = 0;
+  for (const o of observations) {
+    if (o.kind !== 'decode') continue;
+    kv += o.kv;
+    sequences += o.sequences;
+  }
+  return kv / Math.max(1, sequences);
 }
 
 /** Equal stretches of observations in time: which one each is in. */
@@ -325,19 +329,48 @@ function blocksOf(observations: readonly Observation[], count: number): Int32Arr
 }
 
 /** Every fourth block is predicted from the others, in turn. */
-function heldOut(form: Form, observations: readonly Observation[], blocks: Int32Array): FitError {
+function heldOut(
+  form: Form,
+  observations: readonly Observation[],
+  blocks: Int32Array,
+): { held: FitError; missed: Float64Array } {
   // Pooled over the folds: a mean of their medians would follow the fold that happened to miss a kind of observation.
   const sums = new ErrorSums();
+  const missed = new Float64Array(observations.length).fill(Number.NaN);
   for (let fold = 0; fold < FOLDS; fold++) {
     const train = observations.filter((_, i) => blocks[i]! % FOLDS !== fold);
     const test = observations.filter((_, i) => blocks[i]! % FOLDS === fold);
     if (test.length === 0 || train.filter((o) => o.kind === 'decode').length < 10) continue;
-    sums.add(form.name, valuesOf(form, solveForm(form, train).x), test);
+    const values = valuesOf(form, solveForm(form, train).x);
+    sums.add(form.name, values, test);
+    observations.forEach((o, i) => {
+      if (o.kind === 'decode' || blocks[i]! % FOLDS !== fold) return;
+      missed[i] = Math.min(1, Math.abs(predicted(form.name, values, o) - o.ms) / o.ms);
+    });
   }
-  return sums.finish();
+  return { held: sums.finish(), missed };
 }
 
-/** Student intervals with the spread of resampled blocks; percentiles of few blocks are too narrow. */
+/**
+ * Whether one form misses prompts by less than the other, beyond chance: paired, so that what disturbs an observation
+ * disturbs both, and by means of blocks, since neighbours are alike.
+ */
+function clearlyLess(a: Float64Array, b: Float64Array, blocks: Int32Array): boolean {
+  const sums = new Map<number, { sum: number; n: number }>();
+  a.forEach((x, i) => {
+    const d = b[i]! - x;
+    if (Number.isNaN(d)) return;
+    const at = sums.get(blocks[i]!) ?? { sum: 0, n: 0 };
+    sums.set(blocks[i]!, { sum: at.sum + d, n: at.n + 1 });
+  });
+  const means = [...sums.values()].map((s) => s.sum / s.n);
+  const n = means.length;
+  if (n < 6) return false;
+  const mean = means.reduce((s, x) => s + x, 0) / n;
+  const variance = means.reduce((s, x) => s + (x - mean) ** 2, 0) / (n - 1);
+  return mean > 0 && mean / Math.sqrt(variance / n) > studentQuantile(0.975, n - 1);
+}
+
 function intervals(
   form: Form,
   observations: readonly Observation[],
@@ -345,10 +378,23 @@ function intervals(
   blocks: Int32Array,
   seed: number,
 ): Partial<Record<CoefficientName, Estimate>> {
-  const present = [...new Set(blocks)];
-  const parts = present.map((b) =>
+  const parts = [...new Set(blocks)].map((b) =>
     assemble(form, observations, solved.sides, solved.weights, new Normal(form.columns.length), (i) => blocks[i] === b),
   );
+  return resampled(form, solved.x, solved.use, parts, seed);
+}
+
+/**
+ * Student intervals with the spread of resampled blocks; percentiles of few blocks are too narrow.
+ * @param parts each block's normal equations.
+ */
+export function resampled(
+  form: Form,
+  values: Float64Array,
+  use: readonly boolean[],
+  parts: readonly Normal[],
+  seed: number,
+): Partial<Record<CoefficientName, Estimate>> {
   const n = form.columns.length;
   const mean = new Float64Array(n);
   const square = new Float64Array(n);
@@ -356,7 +402,7 @@ function intervals(
   for (let r = 0; r < RESAMPLES; r++) {
     const sum = new Normal(n);
     for (let i = 0; i < parts.length; i++) sum.merge(parts[Math.floor(u() * parts.length)]!);
-    const x = nonNegative(sum, solved.use);
+    const x = nonNegative(sum, use);
     for (let i = 0; i < n; i++) {
       mean[i]! += x[i]! / RESAMPLES;
       square[i]! += x[i]! ** 2 / RESAMPLES;
@@ -366,8 +412,8 @@ function intervals(
   const widen = Math.sqrt(parts.length / Math.max(1, parts.length - 1));
   const out: Partial<Record<CoefficientName, Estimate>> = {};
   form.columns.forEach((name, i) => {
-    if (!solved.use[i]) return;
-    const value = solved.x[i]!;
+    if (!use[i]) return;
+    const value = values[i]!;
     const half = t * widen * Math.sqrt(Math.max(0, square[i]! - mean[i]! ** 2));
     out[name] = { value, low: Math.max(0, value - half), high: value + half };
   });

@@ -6,14 +6,16 @@ import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 import { InputError, messageOf, oneLine } from '../base/errors.ts';
 import type { Fit, FitError } from './fit.ts';
-import { COEFFICIENTS, type CoefficientName } from './form.ts';
+import { COEFFICIENTS, type CoefficientName, type Values } from './form.ts';
 import type { Observed } from './observations.ts';
+import { mostDecoding, type Seen } from './seen.ts';
 
 export const PROFILE_SCHEMA = 'goodput.profile/1';
 
 const amount = z.number().finite().nonnegative();
 const share = z.number().finite().nullable();
 const range = z.tuple([amount, amount]);
+const means = z.object({ measured: amount, simulated: amount });
 const error = z.object({ decode: share, prefill: share, lone: share, bias: share, observations: amount });
 
 const profileShape = z.object({
@@ -35,6 +37,9 @@ const profileShape = z.object({
     max_seqs: z.number().int().positive().nullable(),
     max_seqs_from: z.enum(['seen', 'given', 'default']),
     max_batched_tokens: z.number().int().positive(),
+    max_batched_tokens_from: z.enum(['seen', 'given', 'default']).optional(),
+    /** Tokens of context the KV pool held, where requests were seen to wait for it. */
+    kv_tokens: z.number().int().positive().optional(),
   }),
   fit: z.object({
     condition: z.number(),
@@ -45,26 +50,39 @@ const profileShape = z.object({
     held_out: error,
     held_out_run: error.nullable(),
     other_form: z.object({ form: z.enum(['sum', 'max']), error: z.number() }).nullable(),
+    /** What it was fitted to; absent in profiles from before there was a choice: `steps`. */
+    method: z.enum(['steps', 'steps and requests', 'requests']).optional(),
+    /** The runs' own arrivals simulated with it: means, ms. */
+    replayed: z.object({ requests: amount, ttft: means, tpot: means, e2e: means }).optional(),
   }),
   remarks: z.array(z.string()),
 });
 
 export type Profile = z.infer<typeof profileShape>;
 
+/** The coefficients' values alone. */
+export function valuesOfProfile(p: Pick<Profile, 'coefficients'>): Values {
+  return Object.fromEntries(Object.entries(p.coefficients).map(([name, e]) => [name, e.value])) as Values;
+}
+
 export interface ProfileFacts {
   readonly name: string;
   readonly target: Readonly<Record<string, unknown>>;
   readonly runs: readonly string[];
   readonly maxSeqs: number | undefined;
+  /** The limit, where the runs show it. */
+  readonly seenMaxSeqs: number | undefined;
   readonly budget: number;
+  readonly budgetFrom: 'seen' | 'given' | 'default';
+  readonly kvTokens: number | undefined;
+  readonly method: 'steps' | 'steps and requests' | 'requests';
+  readonly seen: readonly Seen[];
   readonly heldOutRun: FitError | undefined;
   readonly remarks: readonly string[];
 }
 
-export function profileOf(fit: Fit, observed: Observed, facts: ProfileFacts): Profile {
-  const batches = observed.observations.map((o) => o.sequences / o.steps).filter((b) => b > 0);
-  const prompts = observed.observations.filter((o) => o.prefillTokens > 0).map((o) => o.prefillTokens);
-  const seen = observed.limited ? observed.mostStreams : undefined;
+export function profileOf(fit: Fit, observed: Observed | undefined, facts: ProfileFacts): Profile {
+  const seen = facts.seenMaxSeqs;
   return {
     schema: PROFILE_SCHEMA,
     name: facts.name,
@@ -84,25 +102,24 @@ export function profileOf(fit: Fit, observed: Observed, facts: ProfileFacts): Pr
     ),
     unseparated: [...fit.unseparated],
     stall_factor: tidy(fit.stallFactor),
-    range: {
-      sequences: [Math.floor(Math.min(...spanOf(batches))), Math.ceil(Math.max(...spanOf(batches)))],
-      context: [observed.context[0], observed.context[1]],
-      prompt: spanOf(prompts),
-    },
+    range: observed ? rangeOf(observed) : rangeOfSeen(facts.seen),
     limits: {
       max_seqs: seen ?? facts.maxSeqs ?? null,
       max_seqs_from: seen !== undefined ? 'seen' : facts.maxSeqs !== undefined ? 'given' : 'default',
       max_batched_tokens: facts.budget,
+      max_batched_tokens_from: facts.budgetFrom,
+      ...(facts.kvTokens !== undefined && { kv_tokens: facts.kvTokens }),
     },
     fit: {
       condition: tidy(fit.condition),
       blocks: fit.blocks,
       observations: { ...fit.observations },
-      together: tidy(observed.together),
+      together: tidy(observed?.together ?? 0),
       fitted: tidyError(fit.fitted),
       held_out: tidyError(fit.heldOut),
       held_out_run: facts.heldOutRun ? tidyError(facts.heldOutRun) : null,
       other_form: fit.otherForm && { form: fit.otherForm.form, error: tidy(fit.otherForm.error) },
+      method: facts.method,
     },
     remarks: [...facts.remarks],
   };
@@ -114,6 +131,22 @@ const HEAD = `# A step-time profile, fitted by 'goodput calibrate' to one client
 
 export function profileText(profile: Profile): string {
   return HEAD + stringify(profile, { lineWidth: 120 });
+}
+
+function rangeOf(observed: Observed): Profile['range'] {
+  const batches = observed.observations.map((o) => o.sequences / o.steps).filter((b) => b > 0);
+  const prompts = observed.observations.filter((o) => o.prefillTokens > 0).map((o) => o.prefillTokens);
+  return {
+    sequences: [Math.floor(Math.min(...spanOf(batches))), Math.ceil(Math.max(...spanOf(batches)))],
+    context: [observed.context[0], observed.context[1]],
+    prompt: spanOf(prompts),
+  };
+}
+
+function rangeOfSeen(seen: readonly Seen[]): Profile['range'] {
+  const [shortest, longest] = spanOf(seen.map((s) => s.input));
+  const end = seen.reduce((most, s) => Math.max(most, s.input + s.output), 0);
+  return { sequences: [1, mostDecoding(seen)], context: [shortest, end], prompt: [shortest, longest] };
 }
 
 /** @param where the file's name, for errors. @throws InputError */

@@ -1,0 +1,125 @@
+/** Calibration by whole requests: what a simulation of the same arrivals says where single steps do not say enough. */
+import type { Fit } from './fit.ts';
+import { fitRequests, requestLoss, type SimulatedFit } from './fit-simulated.ts';
+import type { Values } from './form.ts';
+import type { Profile } from './profile.ts';
+import { ProfileStepModel } from './profile-step.ts';
+import { type BatchLimits, resimulate } from './resimulate.ts';
+import { mostContext, mostDecoding, type Seen } from './seen.ts';
+
+/** What is known of the engine's limits. */
+export interface Bounds {
+  readonly maxSeqs?: number;
+  readonly budget: number;
+  readonly budgetGiven: boolean;
+}
+
+export interface Whole {
+  readonly fit: SimulatedFit;
+  /** Of the coefficients from single steps, under the same limits; +∞ without them. */
+  readonly lossOfSteps: number;
+  /** Decode's coefficients are those of single steps. */
+  readonly heldSteps: boolean;
+  readonly maxSeqsSeen: boolean;
+  readonly remark: string;
+}
+
+/** vLLM's, where nothing shows it. */
+const DEFAULT_SEQS = 256;
+const BUDGETS = [4096, 2048, 1024, 512, 256];
+const DECODE = ['step', 'sequence', 'kv'] as const;
+/** Steps are trusted for decode unless whole requests fit this much better without them. */
+const WITHOUT = 0.85;
+
+export function fitWhole(
+  seen: readonly Seen[],
+  bounds: Bounds,
+  options: { readonly seed?: number },
+  steps: Fit | undefined,
+): Whole {
+  const most = mostDecoding(seen);
+  const limits: BatchLimits = { maxSeqs: bounds.maxSeqs ?? DEFAULT_SEQS, maxBatchedTokens: bounds.budget };
+  const longest = seen.reduce((n, s) => Math.max(n, s.input), 0);
+  const search = {
+    limits,
+    ...(options.seed !== undefined && { seed: options.seed }),
+    tryMaxSeqs: bounds.maxSeqs === undefined && most > 1 ? [most] : [],
+    tryBatchedTokens: bounds.budgetGiven ? [] : BUDGETS.filter((b) => b < 4 * longest && b < bounds.budget),
+    tryKvTokens: most > 1 ? [mostContext(seen)] : [],
+  };
+  const values = steps && valuesOf(steps);
+  const held: Values = Object.fromEntries(
+    DECODE.flatMap((name) => (values?.[name] === undefined ? [] : [[name, values[name]]])),
+  );
+  let fit = fitRequests(seen, { ...search, ...(values && { start: values, held }) });
+  const lossOfSteps = steps
+    ? requestLoss(seen, { form: steps.form, values: values as Values, factor: steps.stallFactor }, fit.limits)
+    : Number.POSITIVE_INFINITY;
+  let heldSteps = values !== undefined;
+  if (heldSteps && fit.loss > 0.1) {
+    const free = fitRequests(seen, { ...search, limits: fit.limits, ...(values && { start: values }) });
+    if (free.loss < WITHOUT * fit.loss) [fit, heldSteps] = [free, false];
+  }
+  if (heldSteps && steps) {
+    const decode = Object.fromEntries(
+      DECODE.flatMap((n) => (steps.coefficients[n] ? [[n, steps.coefficients[n]]] : [])),
+    );
+    const unseparated = steps.unseparated.filter((s) => DECODE.some((n) => s.startsWith(n)));
+    fit = {
+      ...fit,
+      coefficients: { ...decode, ...fit.coefficients },
+      unseparated: [...unseparated, ...fit.unseparated],
+      stallFactor: Math.max(fit.stallFactor, 1),
+    };
+  }
+  return {
+    fit,
+    lossOfSteps,
+    heldSteps,
+    maxSeqsSeen: bounds.maxSeqs === undefined && fit.limits.maxSeqs === most,
+    remark: heldSteps
+      ? 'decode is fitted to single steps, prompts and entry to whole requests, by simulating the same arrivals: that answered the run better'
+      : 'fitted to whole requests by simulating the same arrivals: first tokens and decode times, errors are per request',
+  };
+}
+
+const valuesOf = (fit: Fit): Values =>
+  Object.fromEntries(Object.entries(fit.coefficients).map(([name, e]) => [name, e.value])) as Values;
+
+export interface Means {
+  readonly measured: number;
+  readonly simulated: number;
+}
+
+/** The run's own arrivals under the profile: mean first token, time a token, and whole answer, ms. Optimistic. */
+export function replayedMeans(
+  all: readonly Seen[],
+  profile: Profile,
+): { readonly requests: number; readonly ttft: Means; readonly tpot: Means; readonly e2e: Means } {
+  const seen = all.slice(0, 3000);
+  const step = new ProfileStepModel(profile);
+  const { max_seqs: maxSeqs, max_batched_tokens: maxBatchedTokens, kv_tokens: kvTokens } = profile.limits;
+  const sim = resimulate(seen, step, step.frontendMs, {
+    maxSeqs: maxSeqs ?? DEFAULT_SEQS,
+    maxBatchedTokens,
+    ...(kvTokens !== undefined && kvTokens !== null && { kvTokens }),
+  });
+  const mean = (of: (s: Seen, i: number) => readonly [number | undefined, number]): Means => {
+    let [measured, simulated, n] = [0, 0, 0];
+    seen.forEach((s, i) => {
+      const [a, b] = of(s, i);
+      if (a === undefined || Number.isNaN(b)) return;
+      measured += a;
+      simulated += b;
+      n++;
+    });
+    const tidy = (x: number): number => Number((x / Math.max(1, n)).toPrecision(5));
+    return { measured: tidy(measured), simulated: tidy(simulated) };
+  };
+  return {
+    requests: seen.length,
+    ttft: mean((s, i) => [s.ttft, sim.ttft[i]!]),
+    tpot: mean((s, i) => [s.tpot, sim.decode[i]! / (s.output - 1)]),
+    e2e: mean((s, i) => [s.e2e, sim.ttft[i]! + (s.output > 1 ? sim.decode[i]! : 0)]),
+  };
+}

@@ -9,16 +9,20 @@ import { capacity } from './capacity.ts';
 import { cliOf, EXIT } from './cli.ts';
 import { compare } from './compare.ts';
 import { contract } from './contract.ts';
+import { diagnose } from './diagnose.ts';
 import { doctor } from './doctor.ts';
 import { emulate } from './emulate.ts';
 import { importResults } from './import.ts';
 import { inspect } from './inspect.ts';
 import { judge } from './judge.ts';
+import { live } from './live.ts';
+import { merge } from './merge.ts';
 import { model } from './model.ts';
 import { plan } from './plan.ts';
 import { report } from './report.ts';
 import { rules } from './rules.ts';
 import { simulate } from './simulate.ts';
+import { ui } from './ui.ts';
 import { validate } from './validate.ts';
 import { VERSION } from './version.ts';
 
@@ -28,6 +32,7 @@ const routes = buildRouteMap({
     capacity,
     report,
     compare,
+    diagnose,
     import: importResults,
     judge,
     inspect,
@@ -38,6 +43,9 @@ const routes = buildRouteMap({
     plan,
     validate,
     rules,
+    merge,
+    live,
+    ui,
     emulate,
     doctor,
   },

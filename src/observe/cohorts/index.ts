@@ -3,4 +3,6 @@ export * from './cohort.ts';
 export * from './labels.ts';
 export * from './live.ts';
 export * from './operation.ts';
+export * from './operations.ts';
 export * from './snapshot.ts';
+export * from './trace.ts';

@@ -81,7 +81,8 @@ export class LiveCohorts implements OperationListener {
     this.#forget();
     const waits = waitsOf(present.inFlight, now, this.#length);
     const elapsed = now / 1000;
-    const chosen = [...this.#spans.values()].sort((a, b) => a.start - b.start).slice(-(options.windows ?? Infinity));
+    const all = [...this.#spans.values()].sort((a, b) => a.start - b.start);
+    const chosen = all.slice(Math.max(0, all.length - (options.windows ?? all.length)));
     return {
       schema: 'goodput.live/1',
       boundary: this.#options.boundary,

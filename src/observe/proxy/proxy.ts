@@ -1,0 +1,253 @@
+/** The proxy: a listening server, its upstreams, and what it records. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Millis } from '../../base/units.ts';
+import { contractFor } from '../../core/contract.ts';
+import type { RequestRecord } from '../../core/record.ts';
+import type { CursorState } from '../../store/index.ts';
+import { dialectOfPath } from '../../wire/index.ts';
+import {
+  LiveCohorts,
+  type LiveRecords,
+  type LiveSnapshot,
+  Operations,
+  type SnapshotOptions,
+} from '../cohorts/index.ts';
+import { adminServer } from './admin.ts';
+import { Admission } from './admission.ts';
+import { Callers, requestIdOf } from './callers.ts';
+import { answer, Exchange, type ExchangeContext, type TransportCounts } from './exchange.ts';
+import { isLooping } from './hop-headers.ts';
+import { listen } from './listen.ts';
+import type { ProxyOptions } from './options.ts';
+import { ProxyMetrics } from './proxy-metrics.ts';
+import { Tap, type TapContext } from './tap.ts';
+import { Upstream } from './upstream.ts';
+
+/** What a proxy is given by its host: the clock of its epoch, and where records go. */
+export interface ProxyHost {
+  readonly now: () => Millis;
+  /** Wall time of the epoch, ms since 1970. */
+  readonly epochWall: Millis;
+  /** Takes each attempt's record. Never waits and never throws: it drops and counts. */
+  readonly record: (record: RequestRecord) => void;
+  /** What became of the records so far. */
+  readonly recorded: () => { written: number; pending: number; dropped: number; problem: string | undefined };
+}
+
+export interface RunningProxy {
+  /** `http://host:port`. */
+  readonly url: string;
+  readonly adminUrl: string | undefined;
+  readonly counts: Readonly<TransportCounts>;
+  live(options?: SnapshotOptions): LiveSnapshot;
+  metricsText(): string;
+  /** How far it has come, for a run's cursor. */
+  cursor(): CursorState;
+  /** Takes no more connections, lets open requests end for at most `grace` ms, then breaks them off. */
+  close(grace?: Millis): Promise<void>;
+}
+
+/** Deadlines, waits and idle connections are looked at this often. */
+const SWEEP: Millis = 250;
+const MOST_REASONS = 50;
+
+/** @throws InputError when it cannot listen. */
+export async function startProxy(options: ProxyOptions, host: ProxyHost): Promise<RunningProxy> {
+  const { now } = host;
+  const of = contractFor(options.contract, options.classContracts);
+  const upstreams = options.upstreams.map((target) => new Upstream(target, options.maxConcurrency));
+  const unreadable = new Map<string, number>();
+  const counts: TransportCounts = {
+    requests: 0,
+    passedThrough: 0,
+    staleReattempts: 0,
+    failovers: 0,
+    clientAborts: 0,
+    refused: 0,
+    badGateway: 0,
+  };
+  const server = createServer({
+    noDelay: true,
+    keepAliveTimeout: 75_000, // longer than clients keep an idle socket, so it is not closed under a request
+    headersTimeout: options.headersTimeout ?? 10_000,
+    requestTimeout: options.requestTimeout ?? 300_000,
+    connectionsCheckingInterval: 1000,
+    maxHeaderSize: options.maxHeaderBytes ?? 64 * 1024,
+    insecureHTTPParser: false,
+  });
+  const url = await listen(server, options.host, options.port, '--listen');
+
+  const cohorts = new LiveCohorts({
+    boundary: 'proxy',
+    instance: url.replace(/^http:\/\//, ''),
+    epochWall: host.epochWall,
+    contractFor: of,
+    ...(options.window !== undefined && { window: options.window }),
+  });
+  const metrics = new ProxyMetrics();
+  const operations = new Operations({
+    contractFor: of,
+    listeners: [cohorts, metrics, ...(options.listeners ?? [])],
+    record: host.record,
+    ...(options.retryWindow !== undefined && { retryWindow: options.retryWindow }),
+  });
+  const admission = new Admission(
+    upstreams,
+    { maxQueueAge: options.maxQueueAge ?? Number.POSITIVE_INFINITY, maxQueue: options.maxQueue ?? 10_000 },
+    now,
+  );
+  const context: ExchangeContext = {
+    now,
+    upstreams,
+    admission,
+    open: new Set(),
+    counts,
+    preserveHost: options.preserveHost ?? false,
+    connectTimeout: options.connectTimeout ?? 5000,
+  };
+  const taps: TapContext = {
+    operations,
+    now,
+    unreadable: (reason) => {
+      const name = unreadable.has(reason) || unreadable.size < MOST_REASONS ? reason : 'other';
+      unreadable.set(name, (unreadable.get(name) ?? 0) + 1);
+    },
+  };
+  const callers = new Callers(options);
+
+  const handle = (req: IncomingMessage, res: ServerResponse, expects: boolean): void => {
+    const at = now();
+    counts.requests++;
+    const path = pathOf(req.url ?? '');
+    if (path === undefined) {
+      answer(res, 400, 'invalid_request_error', 'the request target is neither a path nor an http URL');
+      return;
+    }
+    if (isLooping(req.headers.via)) {
+      answer(
+        res,
+        508,
+        'loop_detected',
+        'the request has come through here before; an upstream points back at the proxy',
+      );
+      return;
+    }
+    const dialect = req.method === 'POST' ? dialectOfPath(path) : undefined;
+    let tap: Tap | undefined;
+    let ttftLimit = Number.POSITIVE_INFINITY;
+    if (dialect === undefined) counts.passedThrough++;
+    else {
+      const caller = callers.of(at, path, req.headers);
+      const attempt = operations.begin(caller);
+      const requestId = requestIdOf(req.headers);
+      if (requestId !== undefined) attempt.passage.requestId = requestId;
+      if (caller.tenant !== '') attempt.passage.tenant = caller.tenant;
+      if (caller.trace) attempt.passage.traceId = caller.trace.traceId;
+      const { limits, deadline } = of(caller.class);
+      ttftLimit = Math.min(limits.ttft ?? Number.POSITIVE_INFINITY, limits.ttfa ?? Number.POSITIVE_INFINITY, deadline);
+      tap = new Tap(taps, attempt, dialect);
+    }
+    new Exchange(context, req, res, path, { at, dialect, tap, ttftLimit, expects }).start();
+  };
+  server.on('request', (req, res) => handle(req, res, false));
+  server.on('checkContinue', (req, res) => handle(req, res, true));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseBadRequest(error, socket));
+
+  const sweeper = setInterval(() => {
+    const t = now();
+    operations.sweep(t);
+    admission.sweep();
+    for (const exchange of context.open) exchange.sweep(t);
+    for (const upstream of upstreams) upstream.sweep(t);
+  }, SWEEP);
+
+  const records = (): LiveRecords => {
+    const { written, pending, dropped, problem } = host.recorded();
+    return {
+      written,
+      pending,
+      dropped,
+      problem: problem ?? null,
+      passed_through: counts.passedThrough,
+      unreadable: Object.fromEntries(unreadable),
+      listener_failures: operations.listenerFailures,
+    };
+  };
+  const live = (chosen: SnapshotOptions = {}): LiveSnapshot => {
+    const t = now();
+    operations.sweep(t);
+    return cohorts.snapshot(
+      {
+        now: t,
+        inFlight: operations.inFlight,
+        queued: admission.queued,
+        records: records(),
+        upstreams: upstreams.map((u) => ({
+          url: u.target.url + u.target.prefix,
+          in_flight: u.inFlight,
+          max_concurrency: Number.isFinite(u.maxConcurrency) ? u.maxConcurrency : null,
+          healthy: u.isHealthy(t),
+          requests: u.requests,
+          failures: u.failures,
+        })),
+      },
+      chosen,
+    );
+  };
+  const metricsText = (): string => metrics.text(live({ windows: 0 }), counts);
+  const admin = options.admin && (await adminServer(options.admin, { live, metricsText }));
+
+  let closing: Promise<void> | undefined;
+  const close = async (grace: Millis): Promise<void> => {
+    const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeIdleConnections();
+    const force = setTimeout(() => breakOff(), grace);
+    await ended;
+    clearTimeout(force);
+    clearInterval(sweeper);
+    operations.close(now());
+    for (const upstream of upstreams) upstream.close();
+    await admin?.close();
+  };
+  const breakOff = (): void => {
+    for (const exchange of [...context.open]) exchange.stop();
+    server.closeAllConnections();
+  };
+  return {
+    url,
+    adminUrl: admin?.url,
+    counts,
+    live,
+    metricsText,
+    cursor: () => ({ offered: operations.offered, open: operations.openStates() }),
+    close: (grace = 0) => {
+      closing ??= close(grace);
+      if (grace === 0) breakOff();
+      return closing;
+    },
+  };
+}
+
+/** The path of a target: as it stands, or of an absolute URL, whose host is none of our business. */
+function pathOf(target: string): string | undefined {
+  if (target.startsWith('/') || target === '*') return target;
+  const m = /^https?:\/\/[^/?#]*([/?].*)?$/i.exec(target);
+  if (!m) return undefined;
+  const path = m[1] ?? '/';
+  return path.startsWith('/') ? path : `/${path}`;
+}
+
+/** What node's parser would not take: refused in one line, and the connection closed. */
+function refuseBadRequest(error: NodeJS.ErrnoException, socket: import('node:stream').Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request';
+  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+}

@@ -20,7 +20,7 @@ describe('goodput validate', () => {
   it.skipIf(!existsSync(DATA))(
     'stays within the errors on record (skipped where the reference data are not at hand)',
     async () => {
-      const { out, code } = await runCommand(validate, [DATA, '--no-leave-out', '--json']);
+      const { out, code } = await runCommand(validate, [DATA, '--json']);
       const board = JSON.parse(out);
       expect(board.failed).toEqual([]);
       expect(code).toBe(0);
@@ -34,7 +34,15 @@ describe('goodput validate', () => {
       for (const knee of board.knees) expect(knee.worst).toBeLessThan(0.08);
       expect(board.served.kinds['dense H100, H200'].tpot).toBeLessThan(0.15);
       expect(board.served.kinds.experts.tpot).toBeLessThan(0.25);
+      expect(board.served.kinds['dense elsewhere'].tpot).toBeLessThan(0.25);
+      for (const kind of ['dense H100, H200', 'dense elsewhere', 'experts'])
+        expect(board.served.kinds[kind].ttft).toBeLessThan(0.4);
       expect(board.served.ideal['dense H100, H200'].tpot).toBeGreaterThan(0.4);
+      // What was left out is beside it, with its date, and is the worse of the two.
+      expect(board.served.left_out.on).toMatch(/^\d{4}-\d\d-\d\d$/);
+      expect(board.served.left_out.model.kinds.experts.tpot).toBeGreaterThan(board.served.kinds.experts.tpot);
+      expect(Object.keys(board.served.unscored)).toHaveLength(2);
     },
+    240_000,
   );
 });

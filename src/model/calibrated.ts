@@ -1,5 +1,6 @@
 /** Efficiencies fitted on served measurements, and what they may be trusted for. */
 import { type Deployment, devices } from './deployment.ts';
+import { ENGINES_2026, ENGINES_LEFT_OUT, type EngineName } from './engines.ts';
 import { type Efficiencies, RooflineStepModel } from './roofline.ts';
 
 /**
@@ -51,6 +52,8 @@ export interface Calibrated {
   readonly step: RooflineStepModel;
   /** Time outside the engine that a request's TTFT includes (`FrontendCluster`), ms. */
   readonly frontendMs: number;
+  /** And for each prompt token (tokenizing, handing over), µs. */
+  readonly frontendTokenUs: number;
   /** Each a clause for people; empty inside the data. */
   readonly beyond: readonly string[];
   /** Median absolute error on models that were left out of the fit, for this kind of model; shares. */
@@ -60,7 +63,8 @@ export interface Calibrated {
 const FITTED_ON: readonly string[] = ['h100-sxm', 'h200-sxm', 'b200-sxm', 'gb200'];
 const FITTED_WEIGHTS: readonly string[] = ['bf16', 'fp8', 'fp4', 'int4'];
 
-export function calibrated(d: Deployment): Calibrated {
+/** @param engine whose overheads to take; none named: one fit over all engines. */
+export function calibrated(d: Deployment, engine?: EngineName): Calibrated {
   const beyond: string[] = [];
   if (!FITTED_ON.includes(d.accelerator.id))
     beyond.push(
@@ -70,9 +74,10 @@ export function calibrated(d: Deployment): Calibrated {
   if (devices(d) > 8) beyond.push(`${devices(d)} devices: the fit saw 8 at most`);
   if (d.model.window) beyond.push('few of the models measured have sliding windows');
   return {
-    step: new RooflineStepModel(d, SERVED_2026),
-    frontendMs: SERVED_FRONTEND_MS,
+    step: new RooflineStepModel(d, engine ? ENGINES_2026[engine].efficiencies : SERVED_2026),
+    frontendMs: engine ? ENGINES_2026[engine].frontendMs : SERVED_FRONTEND_MS,
+    frontendTokenUs: engine ? ENGINES_2026[engine].frontendTokenUs : 0,
     beyond,
-    error: d.model.moe ? LEFT_OUT.moe : LEFT_OUT.dense,
+    error: (engine ? ENGINES_LEFT_OUT : LEFT_OUT)[d.model.moe ? 'moe' : 'dense'],
   };
 }

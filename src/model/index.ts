@@ -6,6 +6,7 @@ export { MODELS } from './catalogue/models.ts';
 export * from './config.ts';
 export * from './deployment.ts';
 export * from './dtype.ts';
+export * from './engines.ts';
 export * from './ideal.ts';
 export * from './lookup.ts';
 export * from './operating.ts';

@@ -42,6 +42,17 @@ export interface Efficiencies {
   /** The scheduler's own time a step and a sequence, overlapped with the device under asynchronous scheduling. */
   readonly cpuStepUs: number;
   readonly cpuSequenceUs: number;
+  /**
+   * Copies of a token to and from its experts on each device: bytes a token, layer and chosen expert in units of the hidden
+   * width. Not shared out by tensor parallelism, which splits the experts' inner width alone. Default 0.
+   */
+  readonly routedBytes?: number;
+  /** Fixed costs of a layer of experts beside a dense one's: routing, sorting, two grouped products, combining. Default 0. */
+  readonly expertLayerUs?: number;
+  /** All-reduces in one shot, whose latency hardly grows with the devices. Default: a hop for each doubling of them. */
+  readonly oneShot?: boolean;
+  /** A step with prompts in it runs them first and its decodes after, each reading the weights. Default: together. */
+  readonly separate?: boolean;
 }
 
 /** Batch sizes captured as graphs: a decode batch is padded to the next (vLLM: 1, 2, 4, then multiples of 8). */
@@ -125,11 +136,24 @@ export class RooflineStepModel implements StepModel {
       (decode ? capturedBatch(b.decodeSequences) * (b.decodeTokens / b.decodeSequences) : b.decodeTokens) +
       b.prefillTokens;
     if (!(tokens > 0)) return 0;
+    if (this.#e.separate && !decode && b.decodeSequences > 0) return this.#separateMs(b);
     let gpu =
       this.#tokensMs(tokens, b.decodeSequences + b.prefillCompletes, decode) +
       this.#decodeKvMs(b.decodeSequences, b.decodeKv);
     if (b.prefillTokens > 0) gpu += this.#prefillMs(b);
     return this.#total(gpu, sequences);
+  }
+
+  #separateMs(b: StepBatch): Millis {
+    const decodes = {
+      ...b,
+      prefillSequences: 0,
+      prefillTokens: 0,
+      prefillCompletes: 0,
+      prefillKv: 0,
+      prefillSquares: 0,
+    };
+    return this.stepMs(decodes) + this.stepMs({ ...b, decodeSequences: 0, decodeTokens: 0, decodeKv: 0 });
   }
 
   decode(sequences: number, kv: number, into: DecodePiece): void {
@@ -158,6 +182,9 @@ export class RooflineStepModel implements StepModel {
       (this.#headFlops * sampled) / (this.#peak16 * e.linearCompute),
     );
     if (moe) ms += this.#expertsMs(tokens);
+    if (moe && e.routedBytes)
+      ms +=
+        (moe.layers * moe.topK * e.routedBytes * 2 * this.#hidden * tokens) / (this.#bw * e.linearMemory * this.#d.dp);
     ms += (layers * e.activationBytes * 2 * this.#hidden * tokens) / (this.#bw * e.linearMemory * this.#d.dp);
     ms += this.#collectivesMs(tokens);
     if (!decode) ms += (layers * e.prefillLayerUs) / 1000;
@@ -176,7 +203,10 @@ export class RooflineStepModel implements StepModel {
     const bytes = (moe.layers * expectedExperts(moe, tokens) * this.#expertBytes) / n;
     const flops = (2 * moe.layers * moe.topK * tokens * this.#expertParams) / n;
     const skew = n > 1 ? e.expertSkew : 1;
-    return skew * Math.max(bytes / (this.#bw * e.expertMemory), flops / (this.#expertPeak * e.expertCompute));
+    return (
+      (moe.layers * (e.expertLayerUs ?? 0)) / 1000 +
+      skew * Math.max(bytes / (this.#bw * e.expertMemory), flops / (this.#expertPeak * e.expertCompute))
+    );
   }
 
   /** Two all-reduces a layer over `tp`; with `dp`, tokens travel to their experts and back. */
@@ -186,7 +216,7 @@ export class RooflineStepModel implements StepModel {
     let ms = 0;
     if (tp > 1) {
       const bytes = (2 * this.#hidden * tokens) / dp;
-      const hops = Math.log2(tp);
+      const hops = e.oneShot ? 1 : Math.log2(tp);
       ms += 2 * model.layers * ((hops * e.collectiveUs) / 1000 + (2 * (tp - 1) * bytes) / (tp * this.#link));
     }
     if (dp > 1 && model.moe) {

@@ -1,11 +1,12 @@
 /** The scoreboard: what the model says of data others measured, section by section, and what is on record. */
 import type { Share } from '../../base/units.ts';
-import { calibrated } from '../../model/calibrated.ts';
 import type { Deployment } from '../../model/deployment.ts';
 import { IdealStepModel } from '../../model/ideal.ts';
-import { type InterferenceData, type InterferenceScore, scoreInterference } from './interference.ts';
+import { type InterferenceData, type InterferenceScore, median, scoreInterference } from './interference.ts';
 import { kneeAttainment, kneeOf, type kneeSystems, SHAREGPT } from './knees.ts';
+import type { LeftOut, LeftOutPass } from './left-out.ts';
 import { RECORDED } from './margins.ts';
+import { leaveOneOut } from './refit.ts';
 import {
   blocks,
   errorsOf,
@@ -19,12 +20,13 @@ import {
 } from './request-log.ts';
 import {
   byKey,
+  calibratedFor,
   type ErrorSummary,
-  leaveOneOut,
   rowErrors,
   type ServedRow,
   type ServedTable,
   summaryOfErrors,
+  whyUnscored,
 } from './served.ts';
 
 export interface ServedScore {
@@ -36,8 +38,9 @@ export interface ServedScore {
   readonly groups: Readonly<Record<string, ErrorSummary>>;
   /** The closed form on the same rows, for comparison. */
   readonly ideal: Readonly<Record<string, ErrorSummary>>;
-  readonly without_model: Readonly<Record<string, ErrorSummary>>;
-  readonly without_gpu: Readonly<Record<string, ErrorSummary>>;
+  /** TTFT of rows it is not scored on, by the reason. */
+  readonly unscored: Readonly<Record<string, { readonly rows: number; readonly ttft: number }>>;
+  readonly left_out: LeftOut;
 }
 
 export function kindOf({ on }: ServedRow): string {
@@ -45,10 +48,46 @@ export function kindOf({ on }: ServedRow): string {
   return /^h[12]00/.test(on.accelerator.id) ? 'dense H100, H200' : 'dense elsewhere';
 }
 
-export function scoreServed(table: ServedTable, leaveOut: boolean): ServedScore {
+/** One shape under several names (DeepSeek V3 and R1) is one model: leaving out a name alone would leave nothing out. */
+function shapeOf(rows: readonly ServedRow[]): (row: ServedRow) => string {
+  const names = new Map<string, string>();
+  const shape = ({ on: { model: m } }: ServedRow): string => [m.layers, m.hidden, m.heads, m.moe?.experts].join();
+  for (const row of rows) if (!names.has(shape(row))) names.set(shape(row), row.on.model.name);
+  return (row) => names.get(shape(row)) as string;
+}
+
+const plain = <T>(map: ReadonlyMap<string, T>): Record<string, T> => Object.fromEntries(map);
+
+/** Leave-one-model-out and leave-one-accelerator-out, each group simulated under a fit on all the others. */
+export function scoreLeftOut(
+  rows: readonly ServedRow[],
+  go: (what: string, done: number, of: number) => boolean = () => true,
+): LeftOut {
+  const pass = (what: string, key: (row: ServedRow) => string): LeftOutPass => {
+    const { errors, undone } = leaveOneOut(rows, key, (k, i, n) => go(`${what} ${k}`, i, n));
+    const all = [...errors.values()].flat();
+    return {
+      kinds: plain(byKey(all, kindOf)),
+      groups: plain(byKey(all, key)),
+      undone,
+    };
+  };
+  return {
+    on: 'now',
+    model: pass('without', shapeOf(rows)),
+    gpu: pass('without', (r) => r.on.accelerator.id),
+  };
+}
+
+export function scoreServed(table: ServedTable, leftOut: LeftOut): ServedScore {
   const { rows } = table;
-  const errors = rowErrors(rows, (on) => calibrated(on).step);
-  const plain = <T>(map: ReadonlyMap<string, T>): Record<string, T> => Object.fromEntries(map);
+  const errors = rowErrors(rows, calibratedFor);
+  const ideal = rowErrors(rows, ({ on }) => ({ step: new IdealStepModel(on), frontendMs: 0, frontendTokenUs: 0 }));
+  const reasons = new Map<string, number[]>();
+  for (const e of errors) {
+    const why = whyUnscored(e.row);
+    if (why !== undefined) (reasons.get(why) ?? reasons.set(why, []).get(why))?.push(Math.abs(e.ttft));
+  }
   return {
     read: table.read,
     configurations: rows.length,
@@ -56,14 +95,9 @@ export function scoreServed(table: ServedTable, leaveOut: boolean): ServedScore 
     floor: table.floor,
     kinds: { all: summaryOfErrors(errors), ...plain(byKey(errors, kindOf)) },
     groups: plain(byKey(errors, (r) => `${r.on.model.name} × ${r.on.accelerator.id} × ${r.engine}`)),
-    ideal: plain(
-      byKey(
-        rowErrors(rows, (on) => new IdealStepModel(on)),
-        kindOf,
-      ),
-    ),
-    without_model: leaveOut ? plain(leaveOneOut(rows, (r) => r.on.model.name)) : {},
-    without_gpu: leaveOut ? plain(leaveOneOut(rows, (r) => r.on.accelerator.id)) : {},
+    ideal: plain(byKey(ideal, kindOf)),
+    unscored: plain(new Map([...reasons].map(([why, e]) => [why, { rows: e.length, ttft: median(e) }]))),
+    left_out: leftOut,
   };
 }
 
@@ -179,6 +213,15 @@ export function checksOf(board: Scoreboard, sameRows: boolean): Check[] {
     for (const [kind, e] of Object.entries(board.served?.kinds ?? {})) {
       seen.set(`served/${kind}/tpot`, e.tpot);
       if (e.ttft !== null) seen.set(`served/${kind}/ttft`, e.ttft);
+    }
+    for (const of of ['model', 'gpu'] as const) {
+      const { kinds, undone } = board.served?.left_out[of] ?? { kinds: {}, undone: [''] };
+      // What is on record proves nothing of itself; of a pass cut short the kinds are of fewer rows.
+      if (board.served?.left_out.on !== 'now' || undone.length > 0) continue;
+      for (const [kind, e] of Object.entries(kinds)) {
+        seen.set(`left out/${of}/${kind}/tpot`, e.tpot);
+        if (e.ttft !== null) seen.set(`left out/${of}/${kind}/ttft`, e.ttft);
+      }
     }
   }
   for (const log of board.requests ?? []) {

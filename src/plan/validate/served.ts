@@ -8,16 +8,16 @@ import { keyedSource } from '../../base/random.ts';
 import type { Millis } from '../../base/units.ts';
 import type { Offer, Workload } from '../../core/request.ts';
 import { accelerator } from '../../model/accelerator.ts';
-import { SERVED_2026, SERVED_FRONTEND_MS } from '../../model/calibrated.ts';
-import { type Deployment, deployment, devices } from '../../model/deployment.ts';
+import { calibrated, SERVED_FRONTEND_MS } from '../../model/calibrated.ts';
+import { type Deployment, deployment } from '../../model/deployment.ts';
 import { parseDtype } from '../../model/dtype.ts';
+import { ENGINE_NAMES, type EngineName } from '../../model/engines.ts';
 import { model } from '../../model/lookup.ts';
-import { type Efficiencies, RooflineStepModel } from '../../model/roofline.ts';
-import { emptyBatch, type StepModel } from '../../model/step.ts';
+import type { StepModel } from '../../model/step.ts';
 import { ContinuousReplica } from '../../sim/continuous.ts';
 import { limitsFor } from '../../sim/limits.ts';
 import { simulate } from '../../sim/simulate.ts';
-import { descend, median } from './interference.ts';
+import { median } from './interference.ts';
 
 export interface ServedRow {
   readonly on: Deployment;
@@ -160,8 +160,17 @@ function rowOf(
 /** Rounds of the concurrency that are simulated. */
 const ROUNDS = 6;
 
+/** Prompt tokens a step, of each attention rank: the default of vLLM's and SGLang's servers. */
+export const PROMPT_BUDGET = 8192;
+
+const POOLED = { frontendMs: SERVED_FRONTEND_MS, frontendTokenUs: 0 };
+
 /** Mean TTFT and TPOT of the row's closed loop; lengths within ±10 %, so that requests fall out of step. */
-export function simulatedRow(row: ServedRow, step: StepModel): { readonly ttft: Millis; readonly tpot: Millis } {
+export function simulatedRow(
+  row: ServedRow,
+  step: StepModel,
+  frontend: { readonly frontendMs: Millis; readonly frontendTokenUs: number } = POOLED,
+): { readonly ttft: Millis; readonly tpot: Millis } {
   const total = ROUNDS * row.concurrency + 8;
   const jitter = keyedSource(1, 'served-lengths');
   let next = 0;
@@ -189,14 +198,35 @@ export function simulatedRow(row: ServedRow, step: StepModel): { readonly ttft: 
   let ttft = 0;
   let tpot = 0;
   let n = 0;
-  const limits = limitsFor(row.on, { maxSeqs: 1024, prefixCaching: false, maxLength: Number.POSITIVE_INFINITY });
+  const limits = limitsFor(row.on, {
+    maxSeqs: 1024 * row.on.dp,
+    maxBatchedTokens: PROMPT_BUDGET * row.on.dp,
+    prefixCaching: false,
+    maxLength: Number.POSITIVE_INFINITY,
+  });
   simulate(workload, new ContinuousReplica(step, limits), ({ scheduled, finished: f }) => {
     if (!f) return;
     ttft += f.firstToken - scheduled;
     tpot += (f.lastToken - f.firstToken) / (f.generated - 1);
     n++;
   });
-  return { ttft: ttft / n + SERVED_FRONTEND_MS, tpot: tpot / n };
+  return { ttft: ttft / n + frontend.frontendMs + (frontend.frontendTokenUs * row.input) / 1000, tpot: tpot / n };
+}
+
+/** What a row is simulated with: step times, and what its engine's frontend adds to TTFT. */
+export interface RowModel {
+  readonly step: StepModel;
+  readonly frontendMs: Millis;
+  readonly frontendTokenUs: number;
+}
+
+/** The fit that the model carries, of the row's engine where it knows it. */
+export function calibratedFor({ on, engine }: ServedRow): RowModel {
+  return calibrated(on, engineOf(engine));
+}
+
+export function engineOf(backend: string): EngineName | undefined {
+  return ENGINE_NAMES.find((e) => e === backend);
 }
 
 export interface RowError {
@@ -206,17 +236,24 @@ export interface RowError {
   readonly tpot: number;
 }
 
-export function rowErrors(rows: readonly ServedRow[], stepOf: (on: Deployment) => StepModel): RowError[] {
+export function rowErrors(rows: readonly ServedRow[], modelOf: (row: ServedRow) => RowModel): RowError[] {
   return rows.flatMap((row) => {
-    const s = simulatedRow(row, stepOf(row.on));
+    const m = modelOf(row);
+    const s = simulatedRow(row, m.step, m);
     return Number.isFinite(s.tpot) ? [{ row, ttft: s.ttft / row.ttft - 1, tpot: s.tpot / row.tpot - 1 }] : [];
   });
 }
 
-/** A batch that the engine holds at once, with its precision stated: what TTFT is scored on. */
-export function ttftScored({ on, concurrency, precision }: ServedRow): boolean {
-  return concurrency <= 256 && precision !== '' && devices(on) <= 8;
+/** Why a row's TTFT is not scored; undefined where it is. It is reported all the same. */
+export function whyUnscored({ concurrency, precision }: ServedRow): string | undefined {
+  if (precision === '') return 'the precision is not stated, and the time of a prompt hangs on it';
+  if (concurrency > 256)
+    return 'more than 256 at once, and the batch limit is not stated: TTFT is then mostly the queue';
+  return undefined;
 }
+
+/** A batch that the engine holds at once, with its precision stated: what TTFT is scored on. */
+export const ttftScored = (row: ServedRow): boolean => whyUnscored(row) === undefined;
 
 export interface ErrorSummary {
   readonly rows: number;
@@ -248,98 +285,4 @@ export function byKey(errors: readonly RowError[], key: (row: ServedRow) => stri
     else groups.set(k, [e]);
   }
   return new Map([...groups].sort((a, b) => b[1].length - a[1].length).map(([k, g]) => [k, summaryOfErrors(g)]));
-}
-
-type Refitted = Pick<
-  Efficiencies,
-  | 'linearMemory'
-  | 'linearCompute'
-  | 'expertMemory'
-  | 'expertCompute'
-  | 'layerUs'
-  | 'prefillLayerUs'
-  | 'stepUs'
-  | 'cpuStepUs'
->;
-
-/** Where a refit starts: round figures, so that nothing of the rows left out is in them. */
-const START: Refitted = {
-  linearMemory: 0.75,
-  linearCompute: 0.7,
-  expertMemory: 0.6,
-  expertCompute: 0.2,
-  layerUs: 10,
-  prefillLayerUs: 50,
-  stepUs: 200,
-  cpuStepUs: 1000,
-};
-const BOUNDS: Readonly<Record<keyof Refitted, readonly [number, number]>> = {
-  linearMemory: [0.4, 0.95],
-  linearCompute: [0.2, 0.95],
-  expertMemory: [0.2, 0.95],
-  expertCompute: [0.03, 0.95],
-  layerUs: [1, 80],
-  prefillLayerUs: [1, 400],
-  stepUs: [20, 4000],
-  cpuStepUs: [100, 6000],
-};
-const EACH = 6;
-
-/**
- * Efficiencies refitted on `rows`, at most six a model × accelerator × engine × precision. The closed loop's TPOT is taken
- * in closed form here (a decode step, and for each token its share of a step with a prompt in it); what is reported is
- * simulated.
- */
-export function refit(rows: readonly ServedRow[]): Efficiencies {
-  const sample: ServedRow[] = [];
-  const taken = new Map<string, number>();
-  for (const row of rows) {
-    const key = [row.on.model.name, row.on.accelerator.id, row.engine, row.precision].join();
-    const n = taken.get(key) ?? 0;
-    taken.set(key, n + 1);
-    if (n < EACH) sample.push(row);
-  }
-  const fitted = descend(START, BOUNDS, (at) => {
-    let sum = 0;
-    for (const row of sample) {
-      const step = new RooflineStepModel(row.on, { ...SERVED_2026, ...at });
-      sum += Math.abs(Math.log(closedFormTpot(row, step) / row.tpot));
-    }
-    return sum / sample.length;
-  });
-  return { ...SERVED_2026, ...fitted, source: 'refit' };
-}
-
-function closedFormTpot(row: ServedRow, step: StepModel): Millis {
-  const { concurrency: n, input, output } = row;
-  const kv = input + output / 2;
-  const batch = { ...emptyBatch(), decodeSequences: n, decodeTokens: n, decodeKv: n * kv };
-  const decode = step.stepMs(batch);
-  const prompt = {
-    prefillSequences: 1,
-    prefillTokens: input,
-    prefillCompletes: 1,
-    prefillKv: input,
-    prefillSquares: input * input,
-  };
-  return decode + (n / output) * (step.stepMs({ ...batch, ...prompt }) - decode);
-}
-
-/** Each group predicted by a refit on all the others. */
-export function leaveOneOut(rows: readonly ServedRow[], key: (row: ServedRow) => string): Map<string, ErrorSummary> {
-  const keys = [...new Set(rows.map(key))];
-  return new Map(
-    keys.map((k) => {
-      const e = refit(rows.filter((r) => key(r) !== k));
-      return [
-        k,
-        summaryOfErrors(
-          rowErrors(
-            rows.filter((r) => key(r) === k),
-            (on) => new RooflineStepModel(on, e),
-          ),
-        ),
-      ];
-    }),
-  );
 }

@@ -1,5 +1,5 @@
 /** From what each candidate can do to what to buy: replicas with headroom, GPUs, cost, the frontier, and why others lose. */
-import { trim } from '../base/units.ts';
+import { formatDuration, trim } from '../base/units.ts';
 import type { Evaluated } from './evaluate.ts';
 import { labelOf, type PlanAsk } from './options.ts';
 
@@ -25,6 +25,9 @@ export interface PlanRow {
   readonly tpot_p90_ms: number | null;
   readonly tokens_per_s: number | null;
   readonly binding: string | null;
+  /** What of the replica gives out first, and in words. */
+  readonly cause: Cause;
+  readonly cause_text: string;
   readonly frontier: boolean;
   readonly why: string;
   readonly beyond: readonly string[];
@@ -53,6 +56,7 @@ function rowOf(ask: PlanAsk, e: Evaluated, prices: ReadonlyMap<string, number>):
   const replicas = usable > 0 ? Math.ceil(ask.rate / usable) : null;
   const gpus = replicas === null ? null : replicas * c.tp;
   const price = prices.get(c.gpu.id);
+  const cause = causeOf(ask, e);
   return {
     gpu: c.gpu.id,
     tp: c.tp,
@@ -74,6 +78,8 @@ function rowOf(ask: PlanAsk, e: Evaluated, prices: ReadonlyMap<string, number>):
     tpot_p90_ms: e.tpotP90,
     tokens_per_s: e.tokensPerSecond,
     binding: e.binding,
+    cause: cause.cause,
+    cause_text: cause.text,
     frontier: false,
     why: '',
     beyond: e.beyond,
@@ -88,27 +94,77 @@ function dominates(a: PlanRow, b: PlanRow, size: (r: PlanRow) => number): boolea
 }
 
 function whyOf(r: PlanRow, best: PlanRow | undefined, size: (r: PlanRow) => number, money: boolean): string {
-  if (r.gpus === null) {
-    const limit = r.binding ?? 'the contract';
-    return r.cap_bound === 'kv-pool' && r.cap <= 1
-      ? 'KV pool: hardly one sequence fits beside the weights'
-      : `infeasible at any rate: ${limit} is missed without load`;
+  if (r.gpus === null) return `infeasible at any rate: ${r.cause_text}`;
+  if (r === best) {
+    const held = r.cause_text ? `; bounded by ${r.cause_text}` : '';
+    return `${money ? 'the cheapest that holds the contract' : 'the fewest GPUs that hold the contract'}${held}`;
   }
-  if (r === best) return money ? 'the cheapest that holds the contract' : 'the fewest GPUs that hold the contract';
-  if (best && size(r) === size(best)) return money ? 'as cheap as the best' : 'as few GPUs as the best';
-  const factor = best ? trim(size(r) / size(best), 3) : '1';
-  const cause =
-    r.cap_bound === 'kv-pool' && r.cap < 64
-      ? `KV pool: only ${r.cap} sequences fit`
-      : r.binding === 'ttft' || r.binding === 'ttfa'
-        ? 'TTFT: requests queue, or prompts take too long to compute'
-        : r.binding === 'tpot' || r.binding === 'gap' || r.binding === 'smoothness'
-          ? `${r.binding}: steps are too slow beyond ${r.cap} sequences`
-          : r.binding
-            ? `${r.binding} is missed first`
-            : 'compute';
-  return `${factor}× the best; ${cause}`;
+  if (best && size(r) === size(best))
+    return `${money ? 'as cheap as the best' : 'as few GPUs as the best'}; bounded by ${r.cause_text}`;
+  return `${trim(best ? size(r) / size(best) : 1, 3)}× the best; ${r.cause_text}`;
 }
+
+/** What of a replica gives out first. */
+export type Cause = 'kv-pool' | 'tpot' | 'ttft-queueing' | 'compute' | 'other';
+
+/** Above this share of the cap in use, requests wait for a place in the batch. */
+const FULL = 0.7;
+
+/**
+ * Why no more load goes on a replica. A missed TTFT is a full batch (then what caps the batch is the cause), prompts that
+ * take most of the limit by themselves, or prompts that queue for the steps there are.
+ */
+export function causeOf(ask: PlanAsk, e: Evaluated): { readonly cause: Cause; readonly text: string } {
+  const { binding, cap, capBound } = e;
+  const whose = e.bindingClass !== null && ask.contracts?.[e.bindingClass] ? ` of class ${e.bindingClass}` : '';
+  const limits = (e.bindingClass !== null && ask.contracts?.[e.bindingClass]?.limits) || ask.contract.limits;
+  if (capBound === 'kv-pool' && cap <= 1)
+    return { cause: 'kv-pool', text: 'KV pool: hardly one sequence fits beside the weights' };
+  if (e.end === 'infeasible') {
+    const seen = binding === 'ttft' ? e.aloneTtftP90 : binding === 'tpot' ? e.tpotP90 : null;
+    const text = `${binding ?? 'the contract'}${whose} is missed without load${seen === null ? '' : ` (p90 ${formatDuration(seen)})`}`;
+    return {
+      cause: binding === 'tpot' ? 'tpot' : binding === 'ttft' || binding === 'ttfa' ? 'compute' : 'other',
+      text,
+    };
+  }
+  if (binding === 'ttft' || binding === 'ttfa') {
+    const limit = limits[binding];
+    if (limit !== undefined && e.aloneTtftP90 !== null && e.aloneTtftP90 > limit / 2)
+      return {
+        cause: 'compute',
+        text: `compute: a lone prompt already takes ${formatDuration(e.aloneTtftP90)} of the ${formatDuration(limit)}${whose}`,
+      };
+    if (e.occupied !== null && e.occupied >= FULL) {
+      if (capBound === 'kv-pool')
+        return {
+          cause: 'kv-pool',
+          text: `KV pool: it holds ${cap} sequences, and requests queue for a place (${binding}${whose})`,
+        };
+      if (capBound === 'tpot')
+        return {
+          cause: 'tpot',
+          text: `TPOT: the batch is capped at ${cap} to keep the pace, and requests queue for a place (${binding}${whose})`,
+        };
+      return { cause: 'ttft-queueing', text: `TTFT: all ${cap} places are taken, and requests queue${whose}` };
+    }
+    return {
+      cause: 'ttft-queueing',
+      text: `TTFT: prompts queue for the steps there are, at ${percentOf(e.occupied)} of ${cap} places${whose}`,
+    };
+  }
+  if (binding === 'tpot' || binding === 'gap' || binding === 'smoothness') {
+    const name = binding === 'tpot' ? 'TPOT' : binding;
+    return {
+      cause: 'tpot',
+      text: `${name}: steps get too slow, prompts in between included, near ${cap} sequences${whose}`,
+    };
+  }
+  if (binding === null) return { cause: 'compute', text: 'compute: the most its steps can do' };
+  return { cause: 'other', text: `${binding} is missed first${whose}` };
+}
+
+const percentOf = (share: number | null): string => (share === null ? '?' : `${Math.round(100 * share)} %`);
 
 export const rowLabel = (r: PlanRow): string =>
   labelOf({ gpu: { id: r.gpu } as never, tp: r.tp, weights: r.weights as never, kv: r.kv as never });
@@ -134,6 +190,7 @@ const CSV: readonly (keyof PlanRow)[] = [
   'tpot_p90_ms',
   'tokens_per_s',
   'binding',
+  'cause',
   'frontier',
   'why',
 ];

@@ -5,6 +5,7 @@ import type { Accelerator } from '../model/accelerator.ts';
 import { calibrated } from '../model/calibrated.ts';
 import { type Deployment, type DeploymentOptions, deployment } from '../model/deployment.ts';
 import type { Dtype } from '../model/dtype.ts';
+import type { EngineName } from '../model/engines.ts';
 import { IdealStepModel } from '../model/ideal.ts';
 import type { ModelShape } from '../model/shape.ts';
 import type { StepModel } from '../model/step.ts';
@@ -16,21 +17,24 @@ import {
   limitsOf,
   type ReplicaLimits,
 } from '../sim/index.ts';
-import type { ArrivalPlan, MixPlan } from '../workload/index.ts';
 import type { Profile } from './profile.ts';
 import { ProfileStepModel } from './profile-step.ts';
+import { type Traffic, tokensOf } from './traffic.ts';
 
 /** What the whole plan is for. */
 export interface PlanAsk {
   readonly model: ModelShape;
-  readonly mix: MixPlan;
-  readonly process: Pick<ArrivalPlan, 'process' | 'burstiness'>;
+  readonly traffic: Traffic;
   readonly rate: number;
   readonly contract: Contract;
+  /** Contracts of classes that have their own: each must meet its own target too. */
+  readonly contracts?: Readonly<Record<string, Contract>>;
   readonly seed: number;
-  /** `calibrated`: the fitted roofline; `ideal`: the closed form. A profile stands for its own GPU. */
+  /** `calibrated`: the fitted roofline; `ideal`: the closed form. A profile stands for the replica it was measured on. */
   readonly basis: 'calibrated' | 'ideal';
-  readonly profile?: { readonly gpu: string; readonly profile: Profile };
+  /** Whose overheads the calibrated basis takes; none named: one fit over all. */
+  readonly engine?: EngineName;
+  readonly profile?: { readonly gpu: string; readonly tp: number; readonly profile: Profile };
   /** Share of each replica's sustainable rate that stays free. */
   readonly headroom: number;
 }
@@ -48,6 +52,8 @@ export interface GridAsk {
   readonly gpus: readonly Accelerator[];
   readonly tps: readonly number[];
   readonly weights: readonly Dtype[];
+  /** `weights` were not asked for: those an accelerator has no operations for are not tried on it. */
+  readonly native?: boolean;
   readonly kvs: readonly Dtype[];
   readonly chunks: readonly number[];
 }
@@ -68,6 +74,7 @@ export function candidates(ask: PlanAsk, grid: GridAsk): { try: Candidate[]; exc
   for (const gpu of grid.gpus) {
     for (const tp of grid.tps) {
       for (const weights of grid.weights) {
+        if (grid.native && weights !== ask.model.weights && gpu.flops[weights] === undefined) continue;
         for (const kv of grid.kvs) {
           const c = { gpu, tp, weights, kv };
           try {
@@ -97,11 +104,13 @@ export interface Replica {
   readonly beyond: () => readonly string[];
   readonly limits: (maxSeqs: number) => ReplicaLimits;
   readonly cluster: (maxSeqs: number) => Cluster;
+  /** The batch limit a profile's engine was run with: beyond it nothing was measured. */
+  readonly mostSeqs?: number;
 }
 
 export function replicaOf(ask: PlanAsk, c: Candidate): Replica {
   const d = deploymentOf(ask.model, c);
-  const profile = ask.profile?.gpu === c.gpu.id && c.tp === 1 ? ask.profile.profile : undefined;
+  const profile = ask.profile?.gpu === c.gpu.id && c.tp === ask.profile.tp ? ask.profile.profile : undefined;
   const limits = (maxSeqs: number): ReplicaLimits =>
     profile
       ? limitsOf({
@@ -115,6 +124,7 @@ export function replicaOf(ask: PlanAsk, c: Candidate): Replica {
       basis: 'profile',
       beyond: () => step.beyond(),
       limits,
+      ...(profile.limits.max_seqs !== null && { mostSeqs: profile.limits.max_seqs }),
       cluster: (n) => front(step, limits(n), step.frontendMs),
     };
   }
@@ -122,13 +132,15 @@ export function replicaOf(ask: PlanAsk, c: Candidate): Replica {
     const step = new IdealStepModel(d);
     return { step, basis: 'ideal', beyond: () => [], limits, cluster: (n) => new ContinuousReplica(step, limits(n)) };
   }
-  const fit = calibrated(d);
+  const fit = calibrated(d, ask.engine);
+  // A prompt's own share of the frontend is taken at the mean prompt.
+  const prompt = tokensOf(ask.traffic).input;
   return {
     step: fit.step,
     basis: 'calibrated',
     beyond: () => fit.beyond,
     limits,
-    cluster: (n) => front(fit.step, limits(n), fit.frontendMs),
+    cluster: (n) => front(fit.step, limits(n), fit.frontendMs + (fit.frontendTokenUs * prompt) / 1000),
   };
 }
 

@@ -11,14 +11,13 @@ export async function evaluateAll(
   each: (done: number) => void,
 ): Promise<Map<number, Evaluated | string>> {
   const answers = new Map<number, Evaluated | string>();
+  const workers: Worker[] = [];
   let next = 0;
   const run = (): Promise<void> =>
     new Promise((resolve, reject) => {
       const worker = new Worker(workerUrl(), { workerData: ask });
-      const feed = (): void => {
-        const task = tasks[next++];
-        worker.postMessage(task ?? null);
-      };
+      workers.push(worker);
+      const feed = (): void => worker.postMessage(tasks[next++] ?? null);
       worker.on('message', (answer: PlanAnswer) => {
         answers.set(answer.id, 'problem' in answer ? answer.problem : answer.evaluated);
         each(answers.size);
@@ -28,7 +27,13 @@ export async function evaluateAll(
       worker.once('exit', () => resolve());
       feed();
     });
-  await Promise.all(Array.from({ length: Math.max(1, Math.min(threads, tasks.length)) }, run));
+  try {
+    await Promise.all(Array.from({ length: Math.max(1, Math.min(threads, tasks.length)) }, run));
+  } catch (error) {
+    // One thread that breaks is a defect; the others would go on for nobody.
+    await Promise.all(workers.map((w) => w.terminate()));
+    throw error;
+  }
   return answers;
 }
 

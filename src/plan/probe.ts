@@ -1,9 +1,10 @@
 /** One probe of a capacity search on a simulated cluster: no clock, no tokens unless a limit looks at them. */
+import type { Share } from '../base/units.ts';
 import type { Contract } from '../core/contract.ts';
 import { judge, measureOptions } from '../core/judge.ts';
 import type { Metrics } from '../core/measure.ts';
 import type { Offer, RequestSpec, Workload } from '../core/request.ts';
-import { ProbeFold } from '../drive/capacity/fold.ts';
+import { type Judged, ProbeFold } from '../drive/capacity/fold.ts';
 import type { ProbeMeasure, ProbeRequest } from '../drive/capacity/types.ts';
 import { type Cluster, metricsOf, type SimDone, type SimOutcome, simulate, summaryOf } from '../sim/index.ts';
 
@@ -19,6 +20,11 @@ export interface ProbeTarget {
    * they count arrivals, and the cohort of a load of sessions is that many sessions with all their turns.
    */
   readonly perArrival?: number;
+  /**
+   * Shares of single classes that must be good, beside the contract's share of all. The measure's attainment is then that of
+   * the class (or of all) furthest below its own target, moved by the difference of the targets, so that one line decides.
+   */
+  readonly classTargets?: Readonly<Record<string, Share>>;
 }
 
 const OUTCOME = {
@@ -39,6 +45,11 @@ export function probeOf(target: ProbeTarget, request: ProbeRequest): ProbeMeasur
     ({ limits }) => limits.gap !== undefined || limits.smoothness !== undefined,
   );
   const fold = new ProbeFold();
+  const folds = new Map(Object.keys(target.classTargets ?? {}).map((name) => [name, new ProbeFold()]));
+  const add = (judged: Judged): void => {
+    fold.add(judged);
+    folds.get(judged.class)?.add(judged);
+  };
   const start = (1000 * warmup) / (rate * perArrival);
   const end = start + (1000 * requests) / (rate * perArrival);
   let received = 0;
@@ -58,7 +69,7 @@ export function probeOf(target: ProbeTarget, request: ProbeRequest): ProbeMeasur
       streamed: true,
       asked: { output: done.spec.outputTokens },
     };
-    fold.add({ operation, class: done.spec.class, verdict: judge(metrics, facts, own), metrics });
+    add({ operation, class: done.spec.class, verdict: judge(metrics, facts, own), metrics });
     return cohort.final;
   };
   // Turns after one that failed are never sent, and still were offered.
@@ -67,19 +78,35 @@ export function probeOf(target: ProbeTarget, request: ProbeRequest): ProbeMeasur
     const metrics = { e2e: 0, chunks: 0, ...NO_TOKENS };
     const facts = { outcome: 'unsent', streamed: true, asked: { output: spec.outputTokens } } as const;
     const verdict = judge(metrics, facts, contracts[spec.class] ?? contract);
-    fold.add({ operation: spec.operation, class: spec.class, verdict, metrics });
+    add({ operation: spec.operation, class: spec.class, verdict, metrics });
   };
   const deadline = (spec: RequestSpec): number => (contracts[spec.class] ?? contract).deadline;
   const summary = simulate(cohort.watched(target.workload(rate, seed)), target.cluster(), consume, {
     deadline,
     unsent,
   });
-  return fold.finish({
+  const totals = {
     seconds: (end - start) / 1000,
     throughput: (1000 * received) / (end - start),
     clientBound: [],
     elapsed: summary.now,
-  });
+  };
+  let measure = fold.finish(totals);
+  for (const [name, of] of folds) {
+    if (of.offered === 0) continue;
+    const move = contract.attainment - (target.classTargets?.[name] as Share);
+    const m = of.finish(totals);
+    if (m.attainment + move >= measure.attainment) continue;
+    const moved = (x: Share): Share => Math.min(1, Math.max(0, x + move));
+    measure = {
+      ...measure,
+      attainment: moved(m.attainment),
+      low: moved(m.low),
+      high: moved(m.high),
+      effectiveN: m.effectiveN,
+    };
+  }
+  return measure;
 }
 
 /** Which operations are measured, and when all of them have ended. */
@@ -139,7 +166,7 @@ function within(first: number, last: number, tokens: number, start: number, end:
 }
 
 /** `measure` of a simulated stream, but for what looks at single tokens. Literals of one shape: spreads cost a third of a run. */
-function withoutTokens(done: SimDone): Metrics {
+export function withoutTokens(done: SimDone): Metrics {
   const { ttft, tpot, latency, e2e, n } = summaryOf(done);
   if (ttft === undefined || latency === undefined) return { e2e, chunks: 0, ...NO_TOKENS };
   if (tpot === undefined) return { ttft, ttfa: ttft, latency, e2e, n, fewest: n, chunks: n, ...ONE_RECEIPT };

@@ -1,7 +1,8 @@
 /** A thread that evaluates candidates one after the other. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../base/errors.ts';
-import { type CapFound, type Evaluated, evaluate } from './evaluate.ts';
+import type { CapFound } from './cap.ts';
+import { type Evaluated, evaluate } from './evaluate.ts';
 import type { Candidate, PlanAsk } from './options.ts';
 
 export interface PlanTask {

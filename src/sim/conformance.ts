@@ -4,22 +4,25 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Millis } from '../base/units.ts';
+import { type Millis, toMicroGrid } from '../base/units.ts';
 import { virtualClock } from '../core/clock.ts';
 import type { RequestRecord } from '../core/record.ts';
 import { Recorder } from '../core/recorder.ts';
-import type { Offer, Workload } from '../core/request.ts';
-import type { Cluster, Finished } from './cluster.ts';
+import type { Offer, RequestSpec, Workload } from '../core/request.ts';
+import { type Cluster, type Finished, QUEUE_FULL, TOO_LONG } from './cluster.ts';
 import { recordOf, type SimDone } from './record-of.ts';
 import { simEngine } from './sim-engine.ts';
 import { simulate } from './simulate.ts';
 import { listed, spec } from './testing.ts';
 
 export interface ConformanceOptions {
-  /** Makes a fresh cluster whose KV pool is so small that a dozen requests of 100 tokens press on it. */
-  readonly make: () => Cluster;
-  /** Requests start in the order they came. */
-  readonly fcfs: boolean;
+  /**
+   * Makes a fresh cluster whose KV pool is so small that a dozen requests of 100 tokens press on it.
+   * @param maxQueue how many may wait; unsaid: any number.
+   */
+  readonly make: (maxQueue?: number) => Cluster;
+  /** Requests start in the order they came; or do so among those this puts together (one replica of several). */
+  readonly fcfs: boolean | ((f: Finished) => number);
   /** A step may give a request several tokens at once. */
   readonly severalTokensAStep?: boolean;
 }
@@ -38,7 +41,7 @@ const offers: fc.Arbitrary<Offer[]> = fc
   .map((rows) => {
     let at = 0;
     return rows.map(({ gap, input, output, prefix }, operation) => {
-      at += gap;
+      at = toMicroGrid(at + gap); // as `drive` and `simulate` put them
       // Prompts of one prefix class share the hashes of their whole 16-token blocks, but for the last.
       const blocks = Math.floor(input / 16);
       const prefixBlocks = Array.from(
@@ -177,15 +180,70 @@ export function schedulerConformance(
       );
     });
 
-    if (fcfs) {
+    it('keeps deadlines, each request its own, and serves the rest', () => {
+      fc.assert(
+        fc.property(offers, fc.integer({ min: 20, max: 200 }), (list, least) => {
+          const deadline = ({ operation }: RequestSpec): Millis => least + 0.37 + (operation % 3) * 90;
+          const ended: SimDone[] = [];
+          const cluster = watched(make());
+          simulate(listed(list), cluster, (d) => void ended.push(d), { deadline });
+          expect(ended.length).toBe(list.length);
+          for (const d of ended) {
+            const due = d.scheduled + deadline(d.spec);
+            if (d.outcome === 'timed-out') expect(d.ended).toBeCloseTo(due, 6);
+            else {
+              expect(d.outcome).toBe('completed');
+              expect(d.ended).toBeLessThanOrEqual(due);
+            }
+          }
+          expect(cluster.gauges()).toMatchObject({ running: 0, waiting: 0, kvUsed: 0 });
+        }),
+        { numRuns: 20, seed: 17 },
+      );
+    });
+
+    it('refuses when its queue is full, and only then', () => {
+      fc.assert(
+        fc.property(offers, fc.integer({ min: 1, max: 4 }), (list, most) => {
+          const cluster = watched(make(most));
+          const out: Finished[] = [];
+          let refused = 0;
+          for (const { at, spec: s } of list) {
+            advance(cluster, at, out);
+            cluster.nextAt(); // what starts at this instant has started
+            const { waiting } = cluster.gauges();
+            const handle = cluster.offer(s, at);
+            expect(handle === QUEUE_FULL).toBe(waiting >= most);
+            if (handle === QUEUE_FULL) refused++;
+          }
+          advance(cluster, 1e9, out);
+          expect(out.length).toBe(list.length - refused);
+        }),
+        { numRuns: 20, seed: 18 },
+      );
+    });
+
+    it('refuses what can never fit, with nothing taken', () => {
+      const cluster = watched(make());
+      const g = cluster.gauges();
+      const long = spec(0, 16 * g.kvBlocks + 1, 1);
+      expect(cluster.fits(long)).toBe(false);
+      expect(cluster.offer(long, 0)).toBe(TOO_LONG);
+      expect(cluster.gauges()).toEqual(g);
+      expect(cluster.nextAt()).toBe(Number.POSITIVE_INFINITY);
+    });
+
+    if (fcfs !== false) {
       it('schedules in order of arrival', () => {
         fc.assert(
           fc.property(offers, (list) => {
             const done = run(make(), list).sort((a, b) => a.spec.operation - b.spec.operation);
-            let last: Millis = 0;
+            const last = new Map<number, Millis>();
             for (const d of done) {
-              expect((d.finished as Finished).scheduled).toBeGreaterThanOrEqual(last);
-              last = (d.finished as Finished).scheduled;
+              const f = d.finished as Finished;
+              const lane = fcfs === true ? 0 : fcfs(f);
+              expect(f.scheduled).toBeGreaterThanOrEqual(last.get(lane) ?? 0);
+              last.set(lane, f.scheduled);
             }
           }),
           { numRuns: 15, seed: 16 },
@@ -223,21 +281,55 @@ function plain(d: SimDone): {
   };
 }
 
-/** Looks at the KV pool after every call. */
+/**
+ * Looks at the KV pool after every call, and holds Little's law on the run: the integral of the number in the system is the
+ * sum of the times in the system, whenever it is empty. (As an identity of the path it holds exactly, not in the mean.)
+ */
 function watched(cluster: Cluster): Cluster {
+  let now: Millis = 0;
+  let area = 0;
+  let times = 0;
+  const inSystem = (): number => {
+    const g = cluster.gauges();
+    return g.running + g.waiting;
+  };
+  /** Up to `t`, before what happens at `t`. */
+  const reach = (t: Millis): void => {
+    if (t <= now || t === Number.POSITIVE_INFINITY) return;
+    area += inSystem() * (t - now);
+    now = t;
+  };
+  const left = (f: Finished | undefined): void => {
+    if (f) times += f.ended - f.arrived;
+  };
   const check = <T>(value: T): T => {
     const g = cluster.gauges();
     expect(g.kvUsed).toBeLessThanOrEqual(g.kvBlocks);
     expect(g.kvUsed).toBeGreaterThanOrEqual(0);
+    if (g.running + g.waiting === 0) expect(Math.abs(area - times)).toBeLessThan(1e-6 * (1 + times));
     return value;
   };
   return {
-    offer: (s, t) => check(cluster.offer(s, t)),
-    cancel: (h, t) => check(cluster.cancel(h, t)),
+    offer: (s, t) => {
+      reach(t);
+      return check(cluster.offer(s, t));
+    },
+    cancel: (h, t) => {
+      reach(t);
+      const f = cluster.cancel(h, t);
+      left(f);
+      return check(f);
+    },
     nextAt: () => cluster.nextAt(),
     fits: (s) => cluster.fits(s),
     nextStepAt: () => cluster.nextStepAt(),
-    advance: (to, out) => check(cluster.advance(to, out)),
+    advance: (to, out) => {
+      const before = out.length;
+      if (to < 1e9) reach(to);
+      cluster.advance(to, out);
+      for (let i = before; i < out.length; i++) left(out[i]);
+      check(undefined);
+    },
     forEachDecoding: (visit) => cluster.forEachDecoding(visit),
     gauges: () => cluster.gauges(),
   };

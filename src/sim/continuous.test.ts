@@ -12,27 +12,30 @@ import { linearModel, listed, poisson, spec } from './testing.ts';
 
 const step = linearModel({ base: 4, perSequence: 0.25, perPrefillToken: 0.05, perKv: 0.001 });
 
+const ANY = Number.POSITIVE_INFINITY;
 schedulerConformance('continuous batching under KV pressure', {
-  make: () => new ContinuousReplica(step, limitsOf({ kvBlocks: 24, maxSeqs: 8, maxBatchedTokens: 64 })),
+  make: (maxQueue = ANY) =>
+    new ContinuousReplica(step, limitsOf({ kvBlocks: 24, maxSeqs: 8, maxBatchedTokens: 64, maxQueue })),
   fcfs: true,
 });
 schedulerConformance('continuous batching with room', {
-  make: () => new ContinuousReplica(step, limitsOf({ kvBlocks: 4000, maxSeqs: 64, maxBatchedTokens: 512 })),
+  make: (maxQueue = ANY) =>
+    new ContinuousReplica(step, limitsOf({ kvBlocks: 4000, maxSeqs: 64, maxBatchedTokens: 512, maxQueue })),
   fcfs: true,
 });
 schedulerConformance('continuous batching of whole prompts, odd blocks, long prompts held back', {
-  make: () =>
+  make: (maxQueue = ANY) =>
     new ContinuousReplica(
       step,
-      limitsOf({ kvBlocks: 60, maxSeqs: 8, maxBatchedTokens: 32, blockTokens: 7, chunkedPrefill: false }),
+      limitsOf({ kvBlocks: 60, maxSeqs: 8, maxBatchedTokens: 32, blockTokens: 7, chunkedPrefill: false, maxQueue }),
     ),
   fcfs: true,
 });
 schedulerConformance('continuous batching with a limit on long prefills', {
-  make: () =>
+  make: (maxQueue = ANY) =>
     new ContinuousReplica(
       step,
-      limitsOf({ kvBlocks: 30, maxSeqs: 8, maxBatchedTokens: 64, longPrefill: 24, prefixCaching: false }),
+      limitsOf({ kvBlocks: 30, maxSeqs: 8, maxBatchedTokens: 64, longPrefill: 24, prefixCaching: false, maxQueue }),
     ),
   fcfs: true,
 });

@@ -135,7 +135,10 @@ export class DisaggregatedCluster implements Cluster {
   }
 
   gauges(): Gauges {
-    return addGauges(this.#prefill.gauges(), this.#decode.gauges());
+    const g = addGauges(this.#prefill.gauges(), this.#decode.gauges());
+    let handed = 0;
+    for (const p of this.#open.values()) if (p.stage === 'transfer') handed++;
+    return { ...g, running: g.running + handed }; // in neither pool, and being served
   }
 
   /** One request out of what both pools saw of it. */

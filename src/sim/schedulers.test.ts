@@ -15,45 +15,58 @@ import { linearModel, listed, poisson, spec } from './testing.ts';
 const step = linearModel({ base: 4, perSequence: 0.25, perPrefillToken: 0.05, perKv: 0.001 });
 const tight = limitsOf({ kvBlocks: 24, maxSeqs: 8, maxBatchedTokens: 64 });
 const replica = (): ContinuousReplica => new ContinuousReplica(step, tight);
+const ANY = Number.POSITIVE_INFINITY;
+/** A queue before a whole system is its frontend's. */
+const bounded = (system: Cluster, maxQueue = ANY): Cluster =>
+  maxQueue === ANY ? system : new FrontendCluster(system, 0, maxQueue);
 
 for (const policy of ROUTER_POLICIES) {
   schedulerConformance(`three replicas, ${policy}`, {
-    make: () => new RoutedCluster([replica(), replica(), replica()], policy),
-    fcfs: false,
+    make: (maxQueue) => bounded(new RoutedCluster([replica(), replica(), replica()], policy), maxQueue),
+    fcfs: (f) => f.handle % 3,
   });
 }
 schedulerConformance('continuous batching, planned a step ahead', {
-  make: () => new ContinuousReplica(step, { ...tight, asyncScheduling: true }),
+  make: (maxQueue = ANY) => new ContinuousReplica(step, { ...tight, asyncScheduling: true, maxQueue }),
   fcfs: true,
 });
 schedulerConformance('continuous batching, admitted by the first chunk', {
-  make: () => new ContinuousReplica(step, { ...tight, reservePrompt: false }),
+  make: (maxQueue = ANY) => new ContinuousReplica(step, { ...tight, reservePrompt: false, maxQueue }),
   fcfs: true,
 });
-schedulerConformance('static batching', { make: () => new StaticReplica(step, tight), fcfs: true });
+schedulerConformance('static batching', {
+  make: (maxQueue = ANY) => new StaticReplica(step, { ...tight, maxQueue }),
+  fcfs: true,
+});
 const transfer = { bytesPerToken: 1000, bandwidth: 2e6, latency: 1 };
 schedulerConformance('disaggregated, one and one', {
-  make: () => new DisaggregatedCluster(replica(), replica(), transfer),
+  make: (maxQueue) => bounded(new DisaggregatedCluster(replica(), replica(), transfer), maxQueue),
   fcfs: true,
 });
 schedulerConformance('disaggregated, two and two', {
-  make: () =>
-    new DisaggregatedCluster(
-      new RoutedCluster([replica(), replica()], 'least-loaded'),
-      new RoutedDecodeCluster([replica(), replica()], 'least-loaded'),
-      transfer,
+  make: (maxQueue) =>
+    bounded(
+      new DisaggregatedCluster(
+        new RoutedCluster([replica(), replica()], 'least-loaded'),
+        new RoutedDecodeCluster([replica(), replica()], 'least-loaded'),
+        transfer,
+      ),
+      maxQueue,
     ),
   fcfs: false,
 });
 
 const speculation = { draftTokens: 3, acceptance: 0.7, seed: 5 };
 schedulerConformance('speculative decoding', {
-  make: () => new SpeculativeReplica(step, tight, speculation),
+  make: (maxQueue = ANY) => new SpeculativeReplica(step, { ...tight, maxQueue }, speculation),
   fcfs: true,
   severalTokensAStep: true,
 });
 
-schedulerConformance('behind a frontend', { make: () => new FrontendCluster(replica(), 7.5), fcfs: true });
+schedulerConformance('behind a frontend', {
+  make: (maxQueue = ANY) => new FrontendCluster(replica(), 7.5, maxQueue),
+  fcfs: true,
+});
 
 function all(cluster: Cluster, offers: Parameters<typeof listed>[0]): Finished[] {
   const done: Finished[] = [];

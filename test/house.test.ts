@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PURE, ROOMS } from './house.ts';
+import { PURE, ROOMS, UI_MAY } from './house.ts';
 
 const SRC = join(import.meta.dirname, '..', 'src');
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((f) => f.endsWith('.ts'));
@@ -46,6 +46,38 @@ describe('the house', () => {
       if (importsOf(text).some((t) => t.startsWith('node:'))) trespasses.push(`${file} imports node:`);
       if (/\bDate\.now\(|\bMath\.random\(|\bperformance\.now\(|\bprocess\.(?=[a-zA-Z])/.test(text))
         trespasses.push(`${file} has an ambient clock`);
+    }
+    expect(trespasses).toEqual([]);
+  });
+
+  it('lets the pages import what runs in a browser, and of the rest types alone', () => {
+    const ui = join(SRC, '..', 'ui');
+    const pages = readdirSync(ui, { recursive: true, encoding: 'utf8' }).filter((f) => /\.tsx?$/.test(f));
+    expect(pages.length).toBeGreaterThan(10);
+    const trespasses: string[] = [];
+    for (const file of pages) {
+      const text = readFileSync(join(ui, file), 'utf8').replace(/^import type [^;]*;/gm, '');
+      for (const target of importsOf(text)) {
+        if (target.startsWith('node:')) trespasses.push(`${file} imports ${target}`);
+        if (!target.startsWith('.')) continue;
+        const path = relative(SRC, join(ui, file, '..', target))
+          .split(sep)
+          .join('/');
+        if (path.startsWith('../ui/')) continue;
+        if (!UI_MAY.some((room) => path.startsWith(`${room}/`))) trespasses.push(`${file} imports ${target}`);
+      }
+    }
+    expect(trespasses).toEqual([]);
+  });
+
+  it('keeps the forms of the dashboard that pages read as pure as the rooms below', () => {
+    const trespasses: string[] = [];
+    for (const file of files) {
+      const at = file.split(sep).join('/');
+      if (!at.startsWith('dashboard/packed/') || at.endsWith('.test.ts')) continue;
+      for (const target of importsOf(readFileSync(join(SRC, file), 'utf8'))) {
+        if (!/^(\.\/|\.\.\/\.\.\/(base|core|stats)\/)/.test(target)) trespasses.push(`${file} imports ${target}`);
+      }
     }
     expect(trespasses).toEqual([]);
   });

@@ -54,3 +54,9 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
 
 /** Rooms that also run in a browser: no `node:` module, no ambient clock or randomness. */
 export const PURE: readonly string[] = ['base', 'core', 'stats', 'wire', 'workload', 'model', 'sim', 'diagnose'];
+
+/**
+ * What the pages of `ui/` may import of `src/`: rooms that run in a browser, the binary forms of the dashboard, and of all
+ * others types alone.
+ */
+export const UI_MAY: readonly string[] = ['base', 'core', 'stats', 'model', 'sim', 'dashboard/packed'];

@@ -1,4 +1,4 @@
-/** `goodput report RUN --format csv|md|vllm|guidellm|aiperf`: the records again, for what is not a report of ours. */
+/** `goodput report RUN --format csv|md|html|vllm|guidellm|aiperf`: the records again, for what is not a report of ours. */
 import type { Contract } from '../core/contract.ts';
 import type { Report } from '../report/index.ts';
 import type { RunReader } from '../store/index.ts';
@@ -9,11 +9,16 @@ const CHUNK = 64 * 1024;
 
 export async function writeFormat(
   cli: Cli,
-  format: 'csv' | 'md' | 'vllm' | 'guidellm' | 'aiperf',
+  format: 'csv' | 'md' | 'html' | 'vllm' | 'guidellm' | 'aiperf',
   run: RunReader,
   report: Report,
   contract: Contract,
 ): Promise<void> {
+  if (format === 'html') {
+    const { reportHtml } = await import('./report-html.ts');
+    cli.stdout.write(await reportHtml(run, report, contract));
+    return;
+  }
   const { csvHeader, csvRow, reportMarkdown, SeenReducer, TOOL_FORMATS } = await import('../report/index.ts');
   if (format === 'md') {
     cli.stdout.write(reportMarkdown(report));

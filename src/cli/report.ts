@@ -1,10 +1,11 @@
 /** `goodput report RUN`: the report of a run folder, finished, cut or still being written. */
+import { InputError, oneLine } from '../base/errors.ts';
 import { EXIT } from './cli.ts';
 import { type Cli, command, JSON_FLAG } from './command.ts';
 import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
 
 interface Flags extends SloFlags {
-  readonly format?: 'text' | 'json' | 'csv' | 'md' | 'vllm' | 'guidellm' | 'aiperf';
+  readonly format?: 'text' | 'json' | 'csv' | 'md' | 'html' | 'vllm' | 'guidellm' | 'aiperf';
   readonly json: boolean;
 }
 
@@ -15,9 +16,19 @@ export const report = command({
       import('./run-report.ts'),
       import('../report/index.ts'),
     ]);
+    const other = await otherContract(flags);
+    const { readCapacity, writeCapacity } = await import('./capacity-folder.ts');
+    const curve = readCapacity(folder);
+    if (curve) {
+      if (other)
+        throw new InputError(
+          `${oneLine(folder)} holds a curve; another contract judges single runs: give a folder under probes/`,
+        );
+      writeCapacity(this, curve, flags.json ? 'json' : (flags.format ?? 'text'), folder);
+      return;
+    }
     const run = await openRun(folder, { wallNow: Date.now() });
     try {
-      const other = await otherContract(flags);
       const report = await reportOfRun(run, {
         ...(other && {
           contract: other,
@@ -41,16 +52,17 @@ export const report = command({
       ...SLO_FLAGS,
       format: {
         kind: 'enum',
-        values: ['text', 'json', 'csv', 'md', 'vllm', 'guidellm', 'aiperf'],
+        values: ['text', 'json', 'csv', 'md', 'html', 'vllm', 'guidellm', 'aiperf'],
         optional: true,
-        brief: 'text (default), json, csv (a row an operation), md, or the shape and definitions of another tool',
+        brief:
+          'text (default), json, csv (a row an operation), md, html (a page with the data inside), or the shape and definitions of another tool',
       },
       json: JSON_FLAG,
     },
     positional: { kind: 'tuple', parameters: [{ brief: 'Run folder', parse: String, placeholder: 'RUN' }] },
   },
   docs: {
-    brief: 'Print the report of a run folder, also of one that was cut or is being written',
+    brief: 'Print the report of a run folder, or the curve of a search; also of one that was cut or is being written',
     fullDescription:
       'With contract flags the stored requests are judged again under that contract.\n' +
       'Exit codes: 0 the attainment target is met, 1 it is missed, 2 bad input, 3 the measurement is not valid.',

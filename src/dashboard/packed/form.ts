@@ -130,7 +130,10 @@ export function encodePacked(p: Packed): Uint8Array<ArrayBuffer> {
         continue;
       }
       const w = Math.round(x * scale);
-      if (!(w >= 0 && w < ABSENT32) || w / scale !== x) return put(name, 'f64', values);
+      if (!(w >= 0 && w < ABSENT32) || w / scale !== x) {
+        put(name, 'f64', values);
+        return;
+      }
       whole[i] = w;
     }
     put(name, 'u32', whole);

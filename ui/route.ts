@@ -1,0 +1,62 @@
+/**
+ * Where the reader is: a view and its parameters, all of it in the address after `#`, so that a link gives the same view.
+ */
+import { computed, signal } from '@preact/signals';
+
+export const VIEWS = ['runs', 'run', 'requests', 'capacity', 'plan', 'live', 'diagnosis', 'compare'] as const;
+export type View = (typeof VIEWS)[number];
+
+export interface Route {
+  readonly view: View;
+  readonly params: URLSearchParams;
+}
+
+export function parseHash(hash: string, fallback: View): Route {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
+  const view = (VIEWS as readonly string[]).includes(path) ? (path as View) : fallback;
+  return { view, params: new URLSearchParams(query) };
+}
+
+export function hashOf(view: View, params: Readonly<Record<string, string | number | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(params))
+    if (value !== undefined && value !== '') query.set(key, String(value));
+  const text = query.toString();
+  return `#/${view}${text === '' ? '' : `?${text}`}`;
+}
+
+const now = signal<Route>({ view: 'runs', params: new URLSearchParams() });
+export const route = computed(() => now.value);
+export const param = (name: string): string | undefined => now.value.params.get(name) ?? undefined;
+
+export function startRouting(fallback: View): void {
+  const read = (): void => {
+    now.value = parseHash(location.hash, fallback);
+  };
+  read();
+  addEventListener('hashchange', read);
+}
+
+export function go(view: View, params: Readonly<Record<string, string | number | undefined>> = {}): void {
+  location.hash = hashOf(view, params);
+}
+
+/** Changes some parameters of the view without a step in the history; undefined takes one away. */
+export function adjust(changes: Readonly<Record<string, string | number | undefined>>): void {
+  const { view, params } = now.value;
+  const next = new URLSearchParams(params);
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === undefined || value === '') next.delete(key);
+    else next.set(key, String(value));
+  }
+  const text = next.toString();
+  history.replaceState(null, '', `#/${view}${text === '' ? '' : `?${text}`}`);
+  now.value = { view, params: next };
+}
+
+/** Of the present address, what belongs to a run and is carried from view to view: the run and the limits tried on it. */
+export function carried(): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const [key, value] of now.value.params) if (key === 'run' || key.startsWith('c.')) kept[key] = value;
+  return kept;
+}

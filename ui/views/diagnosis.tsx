@@ -1,0 +1,141 @@
+/** A diagnosis, as `goodput diagnose --json` tells it: what changed, where the time went, which causes the evidence bears. */
+import { useEffect, useState } from 'preact/hooks';
+import { Figure } from '../charts/data-table.tsx';
+import { Problem } from '../charts/problem.tsx';
+import { Waterfall } from '../charts/waterfall.tsx';
+import { type Told, toldOf } from '../diagnosis.ts';
+import { runId, source } from '../state.ts';
+import { ms, percent } from '../words.ts';
+
+export default function DiagnosisView() {
+  const id = runId.value;
+  const [told, setTold] = useState<Told | undefined>(undefined);
+  const [problem, setProblem] = useState('');
+  const [asked, setAsked] = useState(false);
+  useEffect(() => {
+    if (id === undefined) return;
+    setAsked(false);
+    source.value.diagnosis(id).then(
+      (d) => {
+        setTold(d === null ? undefined : toldOf(d));
+        setAsked(true);
+      },
+      (e: Error) => setProblem(e.message),
+    );
+  }, [id]);
+  const read = async (file: File | undefined): Promise<void> => {
+    if (!file) return;
+    try {
+      setTold(toldOf(JSON.parse(await file.text())));
+      setProblem('');
+    } catch (e) {
+      setProblem(`${file.name}: ${(e as Error).message}`);
+    }
+  };
+  return (
+    <div class="page">
+      <header class="heading">
+        <h1>Diagnosis</h1>
+        <label class="file">
+          Open a diagnosis (JSON){' '}
+          <input type="file" accept="application/json,.json" onChange={(e) => void read(e.currentTarget.files?.[0])} />
+        </label>
+      </header>
+      {problem && <Problem what="It cannot be read" why={problem} />}
+      {!told && (id === undefined || asked) && (
+        <div class="empty">
+          <h2>No diagnosis here</h2>
+          <p>
+            <code>goodput diagnose BEFORE AFTER --json</code> writes one; put it as <code>diagnosis.json</code> into the
+            run folder of the later run, or open it above.
+          </p>
+        </div>
+      )}
+      {told && <Shown told={told} />}
+    </div>
+  );
+}
+
+function Shown({ told }: { told: Told }) {
+  return (
+    <>
+      <section class="card wide headline" aria-label="Verdict">
+        <div class="kpis">
+          <div class="kpi">
+            <span class="name">Verdict</span>
+            <span class="value">{told.verdict}</span>
+            <span class="more">
+              {told.causes.length === 0
+                ? 'no cause is borne by the evidence'
+                : `${told.causes.length} causes, the likeliest first`}
+            </span>
+          </div>
+        </div>
+      </section>
+      {told.attribution.length > 0 && (
+        <Figure
+          title="Where the change went"
+          wide
+          note="Means add, quantiles do not: shares of the change of the mean."
+          table={() => ({ head: ['part', 'ms'], rows: told.attribution.map((p) => [p.name, ms(p.ms)]) })}
+        >
+          <Waterfall parts={told.attribution} total={told.total} />
+        </Figure>
+      )}
+      <section class="card wide" aria-label="Causes">
+        <header>
+          <h2>Causes</h2>
+        </header>
+        {told.causes.map((c) => (
+          <article class="cause" key={c.id}>
+            <h3>
+              {c.title}{' '}
+              {c.confidence !== undefined && (
+                <span class="badge">{typeof c.confidence === 'number' ? percent(c.confidence, 2) : c.confidence}</span>
+              )}
+            </h3>
+            <ul>
+              {c.evidence.map((e) => (
+                <li key={e.text}>
+                  {e.text}
+                  {e.before !== undefined && e.after !== undefined && <Pair before={e.before} after={e.after} />}
+                </li>
+              ))}
+            </ul>
+          </article>
+        ))}
+        {told.ruledOut.length > 0 && (
+          <>
+            <h3>Ruled out</h3>
+            <ul>
+              {told.ruledOut.map((t) => (
+                <li key={t}>{t}</li>
+              ))}
+            </ul>
+          </>
+        )}
+        {told.missing.length > 0 && (
+          <>
+            <h3>What would tell more</h3>
+            <ul>
+              {told.missing.map((t) => (
+                <li key={t}>{t}</li>
+              ))}
+            </ul>
+          </>
+        )}
+      </section>
+    </>
+  );
+}
+
+/** A figure before and after, as two bars. */
+function Pair({ before, after }: { before: number; after: number }) {
+  const top = Math.max(Math.abs(before), Math.abs(after), 1e-12);
+  return (
+    <span class="pair" role="img" aria-label={`before ${before}, after ${after}`}>
+      <i style={{ width: `${(100 * Math.abs(before)) / top}%` }} title={`before ${before}`} />
+      <i class="after" style={{ width: `${(100 * Math.abs(after)) / top}%` }} title={`after ${after}`} />
+    </span>
+  );
+}

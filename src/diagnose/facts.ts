@@ -88,7 +88,7 @@ const ROWS = {
   preemptions: difference('preemptions', 0.01, 0.06),
   throughput: ratio('throughput', 1.1, 1.4),
   step_tokens: ratio('step_tokens', 1.1, 1.35),
-  step_tail: ratio('step_tail', 1.4, 1.9),
+  step_tail: ratio('step_tail', 1.3, 1.8),
   acceptance: difference('acceptance', 0.03, 0.1),
   replicas: ratio('replicas', 1.03, 1.1),
   skew: difference('skew', 0.12, 0.35),
@@ -99,6 +99,7 @@ const ROWS = {
   chunk_tokens: ratio('chunk_tokens', 1.2, 1.7),
   bunched: difference('bunched', 0.08, 0.35),
   ttft_share: difference('ttft_share', 0.1, 0.35),
+  at_once: difference('at_once', 0.1, 0.85),
   load_share: difference('load_share', 0.03, 0.12),
   stall_time: difference('stall_time', 0.008, 0.04),
   stall_regular: difference('stall_regular', 0.3, 0.6),
@@ -286,10 +287,17 @@ function restarted({ sideA, sideB }: FactInput, facts: Map<FactId, Fact>): void 
  * The way outside the engine, where frontend and delivery cannot be told apart: what of ΔTTFT neither client queue, queue
  * nor prefill holds.
  */
-function pathFact({ attribution }: FactInput, scale: number | undefined, facts: Map<FactId, Fact>): void {
+function pathFact({ attribution, a, b }: FactInput, scale: number | undefined, facts: Map<FactId, Fact>): void {
   const { total, parts } = attribution;
   if (!total || scale === undefined || !parts.queue || !parts.prefill) return;
-  const inside = (['client', 'connect', 'queue', 'prefill'] as Part[]).reduce((s, p) => s + (parts[p]?.value ?? 0), 0);
+  const named = (['transfer', 'load'] as const).reduce((s, id) => {
+    const pair = both(a, b, id);
+    return s + (pair ? pair.b.value - pair.a.value : 0);
+  }, 0);
+  const inside = (['client', 'connect', 'queue', 'prefill'] as Part[]).reduce(
+    (s, p) => s + (parts[p]?.value ?? 0),
+    named,
+  );
   const effect = (total.value - inside) / scale;
   const se = (0.25 * Math.max(total.se, parts.queue.se, parts.prefill.se)) / scale + 0.02;
   facts.set('path', {
@@ -310,6 +318,20 @@ function oneClass({ sideA, sideB }: FactInput, facts: Map<FactId, Fact>): void {
   const [x, y] = [byClass(sideA), byClass(sideB)];
   if (!x || !y) return;
   const shared = [...y.keys()].filter((name) => (x.get(name)?.length ?? 0) >= 15 && y.get(name)!.length >= 15);
+  if (shared.length === 1 && x.size === 1 && y.size === 1) {
+    const [name] = shared as [string];
+    facts.set('one_class', {
+      id: 'one_class',
+      label: `there is one class of requests, '${name}'`,
+      effect: 0,
+      se: 0.08,
+      kind: 'difference',
+      unit: 'share',
+      states: [0, 0, 1, 0, 0],
+      source: 'requests',
+      population: `${y.get(name)!.length} requests`,
+    });
+  }
   if (shared.length < 2) return;
   const mean = (rows: readonly RequestRow[]) => rows.reduce((s, r) => s + r.ttft!, 0) / rows.length;
   const n = shared.reduce((s, name) => s + y.get(name)!.length, 0);

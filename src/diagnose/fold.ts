@@ -22,8 +22,9 @@ export class RequestFold {
       this.#dropped++;
       return;
     }
-    this.#rows.push(rowOf(record));
-    this.#silencesOf(record);
+    const gaps = gapsOf(record);
+    this.#rows.push(rowOf(record, gaps));
+    if (gaps) this.#silencesOf(record, gaps);
   }
 
   finish(): Requests {
@@ -33,30 +34,47 @@ export class RequestFold {
   }
 
   /** Gaps well beyond the stream's own rhythm: five times its middle gap and 25 ms at least. */
-  #silencesOf({ timeline }: RequestRecord): void {
+  #silencesOf({ timeline }: RequestRecord, { each, middle, largest }: Gaps): void {
     const n = timeline.length;
-    if (n < 4 || this.#silences.length >= MAX_SILENCES) return;
-    const gaps = new Float64Array(n - 1);
-    for (let i = 1; i < n; i++) gaps[i - 1] = timeline.at[i]! - timeline.at[i - 1]!;
-    const middle = Float64Array.from(gaps).sort()[(n - 1) >> 1]!;
     const least = Math.max(25, 5 * middle);
+    if (n < 4 || largest < least || this.#silences.length >= MAX_SILENCES) return;
     for (let i = 1; i < n; i++) {
-      if (gaps[i - 1]! < least) continue;
+      if (each[i - 1]! < least) continue;
       let released = 1;
-      while (i + released < n && gaps[i + released - 1]! < TOGETHER) released++;
+      while (i + released < n && each[i + released - 1]! < TOGETHER) released++;
       this.#silences.push({ start: timeline.at[i - 1]!, end: timeline.at[i]!, released });
     }
   }
 }
 
-export function rowOf(record: RequestRecord): RequestRow {
+interface Gaps {
+  readonly each: Float64Array;
+  readonly middle: Millis;
+  readonly largest: Millis;
+  readonly bunched: number;
+}
+
+function gapsOf({ timeline }: RequestRecord): Gaps | undefined {
+  const n = timeline.length;
+  if (n < 2) return undefined;
+  const each = new Float64Array(n - 1);
+  let largest = 0;
+  let bunched = 0;
+  for (let i = 1; i < n; i++) {
+    const gap = timeline.at[i]! - timeline.at[i - 1]!;
+    each[i - 1] = gap;
+    if (gap > largest) largest = gap;
+    if (gap < TOGETHER) bunched++;
+  }
+  return { each, middle: each.slice().sort()[(n - 1) >> 1] ?? 0, largest, bunched };
+}
+
+export function rowOf(record: RequestRecord, gaps: Gaps | undefined = gapsOf(record)): RequestRow {
   const { stamps, server, usage, timeline, asked } = record;
   const m = measure(record);
   const prompt = usage?.input ?? (asked.input > 0 ? asked.input : undefined);
   const output = m.n ?? usage?.output;
   const serverTtft = serverTtftOf(record);
-  let bunched = 0;
-  for (let i = 1; i < timeline.length; i++) if (timeline.at[i]! - timeline.at[i - 1]! < TOGETHER) bunched++;
   return {
     at: stamps.scheduled,
     class: record.class,
@@ -77,7 +95,8 @@ export function rowOf(record: RequestRecord): RequestRow {
     ...(usage?.cachedInput !== undefined && { cached: usage.cachedInput }),
     ...(output !== undefined && { output }),
     chunks: timeline.length,
-    bunched,
+    bunched: gaps?.bunched ?? 0,
+    ...(gaps && timeline.length > 3 && { middle: gaps.middle }),
   };
 }
 

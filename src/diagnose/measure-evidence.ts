@@ -22,7 +22,9 @@ const DEPENDENCE: Readonly<Record<string, number>> = {
 const FEWEST = 20;
 
 export function measureEvidence(evidence: Evidence, into: Measures): void {
-  const { replicas } = evidence;
+  // A router counts what engines count again; a GPU exporter serves no request.
+  const replicas = evidence.replicas.filter((r) => (r.role ?? 'engine') === 'engine');
+  gauges(evidence.replicas, 'gpu', into);
   if (replicas.length === 0) return;
   const mean = (id: QuantityId, parts: readonly Observed[], scale: number, dependence: number): void =>
     put(into, id, meanOf(parts, scale, dependence));
@@ -43,10 +45,10 @@ export function measureEvidence(evidence: Evidence, into: Measures): void {
   mean('output', size('output_length'), 1, 1);
   mean('computed', size('prefill_computed'), 1, 2);
   mean('step_tokens', size('step_tokens'), 1, 30);
-  tail(into, 'step_tail', size('step_tokens'), 1);
+  stepOfToken(into, size('step_tokens'));
   remainder(into);
   counters(replicas, into);
-  gauges(replicas, into);
+  gauges(replicas, 'engine', into);
   fleet(replicas, into);
 }
 
@@ -118,6 +120,28 @@ function tail(into: Measures, id: QuantityId, parts: readonly Observed[], scale:
     source: 'server-metrics',
     population: `p99 within a bucket, of ${totalOf(merged)}`,
   });
+}
+
+/** Σ tokens² / Σ tokens: the size of the step a token finds itself in. A few large steps hold most prompt tokens. */
+function stepOfToken(into: Measures, parts: readonly Observed[]): void {
+  let tokens = 0;
+  let squares = 0;
+  let n = 0;
+  for (const { histogram: h } of parts) {
+    if (!h) return;
+    for (let i = 0; i < h.bounds.length; i++) {
+      const own = h.counts[i]! - (i > 0 ? h.counts[i - 1]! : 0);
+      if (own === 0) continue;
+      const high = Number.isFinite(h.bounds[i]!) ? h.bounds[i]! : 2 * (h.bounds[i - 1] ?? 1);
+      const middle = Math.sqrt(Math.max(1, i > 0 ? h.bounds[i - 1]! : 1) * high);
+      tokens += own * middle;
+      squares += own * middle * middle;
+      n += own;
+    }
+  }
+  if (n < 200) return;
+  const value = squares / tokens;
+  put(into, 'step_tail', { value, se: 0.12 * value, n, source: 'server-metrics', population: `${n} steps` });
 }
 
 function remainder(into: Measures): void {
@@ -262,11 +286,12 @@ function finishedOf(replicas: readonly ReplicaEvidence[]): number | undefined {
   return parts.every((p) => p !== undefined) ? parts.reduce<number>((s, p) => s + (p as number), 0) : undefined;
 }
 
-function gauges(replicas: readonly ReplicaEvidence[], into: Measures): void {
+function gauges(replicas: readonly ReplicaEvidence[], of: 'engine' | 'gpu', into: Measures): void {
   const gauge = (id: QuantityId, name: GaugeConcept, fold: (all: readonly Gauged[]) => number): void => {
     const all = replicas.map((r) => r.gauges[name]);
-    if (all.some((g) => g === undefined)) return;
-    const known = all as Gauged[];
+    // Exporters of GPUs stand beside engines: whoever tells a clock counts, engines must all tell theirs.
+    const known = all.filter((g) => g !== undefined) as Gauged[];
+    if (known.length === 0 || (of === 'engine' && known.length < all.length)) return;
     const samples = known.reduce((s, g) => s + g.samples, 0);
     // The two ends of a window say nothing of what lay between.
     if (samples < 3 * known.length) return;
@@ -277,12 +302,15 @@ function gauges(replicas: readonly ReplicaEvidence[], into: Measures): void {
   };
   const sum = (all: readonly Gauged[]) => all.reduce((s, g) => s + g.mean, 0);
   const mean = (all: readonly Gauged[]) => sum(all) / all.length;
+  if (of === 'gpu') {
+    gauge('gpu_clock', 'gpu_clock', mean);
+    gauge('gpu_utilisation', 'gpu_utilisation', mean);
+    return;
+  }
   gauge('running', 'running', mean);
   gauge('running_max', 'running', (all) => Math.max(...all.map((g) => g.max)));
   gauge('waiting', 'waiting', mean);
   gauge('kv_usage', 'kv_usage', mean);
-  gauge('gpu_clock', 'gpu_clock', mean);
-  gauge('gpu_utilisation', 'gpu_utilisation', mean);
 }
 
 /** What a pool's mean hides: how many replicas served, and how far the busiest stood out. */

@@ -45,6 +45,13 @@ export function measureRequests(requests: Requests, client: ClientState | undefi
     );
   mean('tpot', timed, (r) => r.tpot);
   mean('gap', timed, (r) => r.gap);
+  // Nothing is quicker than a tenth of a millisecond: chunks of one read have no gap, and no ratio.
+  mean('itl_p50', timed, (r) => (r.middle === undefined ? undefined : Math.max(0.1, r.middle)));
+  mean('at_once', timed, (r) =>
+    r.chunks > 5 && r.latency !== undefined && r.ttft !== undefined
+      ? Number(r.latency - r.ttft < Math.max(5, 0.01 * r.latency))
+      : undefined,
+  );
   put(
     into,
     'itl_p99',

@@ -27,6 +27,16 @@ export function measuresOf(side: Side): Measures {
 
 /** What needs both ends: delivery is the client's TTFT from sending less the server's own. */
 function acrossSources(side: Side, into: Measures): void {
+  // A KV transfer has a name of its own: what is left is the frontend's.
+  const transfer = into.get('transfer')?.['server-metrics'];
+  const frontend = into.get('frontend');
+  if (transfer && frontend) {
+    for (const source of ['server-per-request', 'server-metrics'] as const) {
+      const own = frontend[source];
+      if (own)
+        put(into, 'frontend', { ...own, value: own.value - transfer.value, se: Math.hypot(own.se, 0.3 * transfer.se) });
+    }
+  }
   const server = into.get('server_ttft')?.['server-metrics'];
   const ttft = into.get('ttft')?.requests;
   const rows = side.requests?.rows;

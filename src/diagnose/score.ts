@@ -17,7 +17,7 @@ const WEIGHTS: Readonly<Partial<Record<FactId, number>>> = {
   ttft_p50: 0.35,
   ttft_p99: 0.35,
   tpot: 0.7,
-  itl_p50: 0.4,
+  itl_p50: 0.8,
   itl_p99: 0.4,
   gap: 0.6,
   latency: 0.6,
@@ -29,7 +29,7 @@ const WEIGHTS: Readonly<Partial<Record<FactId, number>>> = {
   'part.queue': 0.8,
   'part.load': 0.6,
   throughput: 0.5,
-  bimodal: 0.3,
+  bimodal: 0.5,
   long_short: 0.4,
   early: 0.9,
   computed: 0.7,
@@ -42,6 +42,8 @@ const TEMPER = 0.75;
 
 /** Odds of one cause before looking: alike. A pair of causes at once: each second one this much rarer. */
 const PAIR = Math.exp(-2.6);
+/** What is left of the odds of a cause that the evidence could not show. */
+const UNSEEN = 0.5;
 /** That it is none of the table's. */
 const NONE = 0.6;
 const NOTHING_SAID: States = [0.1, 0.16, 0.48, 0.16, 0.1];
@@ -92,13 +94,15 @@ export function score(facts: Facts): Scores {
   const top = Math.max(none, ...singles, ...pairs.map((p) => p.log));
   const weight = (log: number, prior: number): number => prior * Math.exp(TEMPER * (log - top));
   const n = CAUSES.length;
-  const probability = singles.map((log) => weight(log, 1 / n));
+  // A cause none of whose deciding facts was looked at is as possible as before, and can be shown less.
+  const prior = CAUSES.map((cause) => (cause.deciding.some((id) => facts.has(id)) ? 1 : UNSEEN) / n);
+  const probability = singles.map((log, i) => weight(log, prior[i]!));
   const alone = [...probability];
   const noneWeight = weight(none, NONE / n);
   let total = noneWeight + probability.reduce((s, w) => s + w, 0);
   let bestPair: { i: number; j: number; w: number } | undefined;
   for (const { i, j, log } of pairs) {
-    const w = weight(log, (2 * PAIR) / (n * (n - 1)));
+    const w = weight(log, (2 * PAIR * n * n * prior[i]! * prior[j]!) / (n * (n - 1)));
     probability[i]! += w;
     probability[j]! += w;
     total += w;

@@ -28,6 +28,8 @@ export interface RequestRow {
   /** Largest gap between chunks. */
   readonly gap?: Millis;
   readonly latency?: Millis;
+  /** Middle gap between chunks, where there are four and more. */
+  readonly middle?: Millis;
   readonly prompt?: number;
   readonly cached?: number;
   readonly output?: number;

@@ -80,7 +80,7 @@ export const LOADED: Cause['predicts'] = {
   kv_usage: LEAN_UP,
   step_tokens: LEAN_UP,
   step_tail: MAYBE_UP,
-  preemptions: MAYBE_UP,
+  preemptions: [0.005, 0.015, 0.86, 0.09, 0.03],
   stall_time: MAYBE_UP,
   stall_prefill: ANY,
   bimodal: ANY,

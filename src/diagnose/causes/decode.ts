@@ -49,7 +49,7 @@ export const DECODE: readonly Cause[] = [
       running: ANY,
       kv_usage: ANY,
     },
-    deciding: ['step_tail', 'step_tokens', 'flag.budget'],
+    deciding: ['step_tail', 'step_tokens', 'stall_prefill', 'flag.budget'],
     contradictedBy: 'tokens a step as before; stalls without a first token at their end',
     knob: 'smaller max_num_batched_tokens, or disaggregate prefill',
     price: 'prompts take more steps: TTFT of long prompts rises',
@@ -129,7 +129,7 @@ export const DECODE: readonly Cause[] = [
     predicts: {
       ...LOADED,
       tpot: MUCH_UP,
-      itl_p50: MUCH_UP,
+      itl_p50: [0.002, 0.003, 0.015, 0.18, 0.8],
       gap: UP,
       itl_p99: LEAN_UP,
       prefill_per_token: MUCH_UP,

@@ -4,7 +4,7 @@ import type { Millis } from '../../base/units.ts';
 import { contractFor } from '../../core/contract.ts';
 import type { RequestRecord } from '../../core/record.ts';
 import type { CursorState } from '../../store/index.ts';
-import { dialectOfPath } from '../../wire/index.ts';
+import { dialectOfPath, type MetricFamily, prometheusText } from '../../wire/index.ts';
 import {
   LiveCohorts,
   type LiveRecords,
@@ -12,6 +12,7 @@ import {
   Operations,
   type SnapshotOptions,
 } from '../cohorts/index.ts';
+import { OperationMetrics } from '../export/metrics.ts';
 import { adminServer } from './admin.ts';
 import { Admission } from './admission.ts';
 import { Callers, requestIdOf } from './callers.ts';
@@ -19,7 +20,7 @@ import { answer, Exchange, type ExchangeContext, type TransportCounts } from './
 import { isLooping } from './hop-headers.ts';
 import { listen } from './listen.ts';
 import type { ProxyOptions } from './options.ts';
-import { ProxyMetrics } from './proxy-metrics.ts';
+import { transportFamilies } from './proxy-metrics.ts';
 import { Tap, type TapContext } from './tap.ts';
 import { Upstream } from './upstream.ts';
 
@@ -40,6 +41,8 @@ export interface RunningProxy {
   readonly adminUrl: string | undefined;
   readonly counts: Readonly<TransportCounts>;
   live(options?: SnapshotOptions): LiveSnapshot;
+  /** Everything `/metrics` tells, for an exporter. */
+  metricFamilies(): readonly MetricFamily[];
   metricsText(): string;
   /** How far it has come, for a run's cursor. */
   cursor(): CursorState;
@@ -84,7 +87,7 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     contractFor: of,
     ...(options.window !== undefined && { window: options.window }),
   });
-  const metrics = new ProxyMetrics();
+  const metrics = new OperationMetrics([options.contract, ...Object.values(options.classContracts ?? {})]);
   const operations = new Operations({
     contractFor: of,
     listeners: [cohorts, metrics, ...(options.listeners ?? [])],
@@ -194,7 +197,11 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
       chosen,
     );
   };
-  const metricsText = (): string => metrics.text(live({ windows: 0 }), counts);
+  const metricFamilies = (): readonly MetricFamily[] => {
+    const present = live({ windows: 0 });
+    return [...metrics.families(present), ...transportFamilies(present, counts)];
+  };
+  const metricsText = (): string => prometheusText(metricFamilies());
   const admin = options.admin && (await adminServer(options.admin, { live, metricsText }));
 
   let closing: Promise<void> | undefined;
@@ -218,6 +225,7 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     adminUrl: admin?.url,
     counts,
     live,
+    metricFamilies,
     metricsText,
     cursor: () => ({ offered: operations.offered, open: operations.openStates() }),
     close: (grace = 0) => {

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -111,6 +111,84 @@ describe('goodput simulate', () => {
     for (let i = 1; i < runs.length; i++)
       expect(runs[i]?.ts).toBeGreaterThanOrEqual((runs[i - 1]?.ts as number) + (runs[i - 1]?.dur as number) - 1);
   });
+  describe('of a calibrated profile', () => {
+    const profile = (limits: object = {}) =>
+      JSON.stringify({
+        schema: 'goodput.profile/1',
+        name: 'mine',
+        target: {},
+        runs: ['r'],
+        form: 'sum',
+        coefficients: {
+          step: { value: 10, low: 9, high: 11 },
+          prefill_token: { value: 20, low: 19, high: 21 },
+          entry: { value: 3, low: 2, high: 4 },
+        },
+        unseparated: ['kv: nothing in the data varies it; it is taken as 0 and not known'],
+        stall_factor: 1,
+        range: { sequences: [1, 4], context: [1, 600], prompt: [10, 500] },
+        limits: { max_seqs: null, max_seqs_from: 'default', max_batched_tokens: 8192, ...limits },
+        fit: {
+          condition: 5,
+          blocks: 30,
+          observations: { decode: 100, prefill: 10, lone: 10 },
+          together: 1,
+          fitted: { decode: 0.01, prefill: 0.02, lone: null, bias: 0, observations: 100 },
+          held_out: { decode: 0.01, prefill: 0.02, lone: null, bias: 0, observations: 100 },
+          held_out_run: null,
+          other_form: null,
+        },
+        remarks: [],
+      });
+    const written = async (name: string, text: string): Promise<string> => {
+      const file = join(folder, name);
+      await writeFile(file, text);
+      return file;
+    };
+    const ASK = ['--rate', '0.5', '--requests', '20', '--slo', 'ttft=1s', '--json'];
+
+    it('takes its step times, says what it was measured on, and when it is asked beyond', async () => {
+      const file = await written('p.yaml', profile());
+      const lone = await runCommand(simulate, ['--profile', file, ...ASK, '--input', '500', '--output', '21']);
+      const report: Report = JSON.parse(lone.out);
+      // Alone in the batch: 3 ms of entry, a step of 10 ms with a prompt of 10 ms, then 20 steps of 10 ms.
+      expect(report.metrics.ttft_ms?.p50).toBeCloseTo(23, 3);
+      expect(report.metrics.tpot_ms?.p50).toBeCloseTo(10, 3);
+      const remarks = report.run.remarks?.join('\n') ?? '';
+      expect(remarks).toMatch(
+        /calibrated \(mine\): median error on time it was not fitted to 1 % for decode, 2 % for prompts/,
+      );
+      expect(remarks).toMatch(/batch limit is not known: 4 is taken/);
+      expect(remarks).toMatch(/KV pool is not known/);
+      expect(remarks).toMatch(/not separated: kv/);
+      expect(remarks).not.toMatch(/beyond the data/);
+      const far = await runCommand(simulate, ['--profile', file, ...ASK, '--input', '5000', '--output', '21']);
+      expect(JSON.parse(far.out).run.remarks.join()).toMatch(
+        /beyond the data: contexts of 50\d\d tokens, where 600 was the longest/,
+      );
+      const known = await written('q.yaml', profile({ max_seqs: 4, max_seqs_from: 'seen', kv_tokens: 4096 }));
+      const { out } = await runCommand(simulate, ['--profile', known, ...ASK, '--input', '500', '--output', '21']);
+      expect(JSON.parse(out).run.remarks.join()).not.toMatch(/not known: /);
+      expect(JSON.parse(out).run.target).toMatch(/batch ≤ 4.*256 KV blocks/);
+    });
+
+    it.each([
+      [['--profile', 'p.yaml', '--tp', '2'], /--tp: a profile is one engine as it was measured/],
+      [['--profile', 'p.yaml', '--ideal'], /--ideal: a profile is one engine/],
+      [
+        ['--profile', '/nowhere.yaml'],
+        /--profile \/nowhere.yaml: cannot be read \(ENOENT\); make one with goodput calibrate/,
+      ],
+      [['--gpu', 'h100'], /--model: what is simulated is not named; give --model and --gpu, or --profile FILE/],
+      [[], /--model and --gpu: what is simulated is not named/],
+    ])('refuses %j in one line', async (argv, message) => {
+      const { err, out } = await runCommand(simulate, [...argv, '--slo', 'ttft=1s']);
+      expect(err).toMatch(message);
+      expect(err.split('\n')).toHaveLength(1);
+      expect(out).toBe('');
+    });
+  });
+
   it.each([
     [['--kv-link', '10'], /--kv-link: KV stays where it is/],
     [['--acceptance', '0.5'], /nothing is drafted/],

@@ -1,42 +1,18 @@
 /** `goodput simulate`: the report of `bench`, in virtual time, of a serving system that is not there. */
 import { InputError, messageOf, oneLine } from '../base/errors.ts';
-import { formatDuration, parseDuration } from '../base/units.ts';
+import { formatDuration } from '../base/units.ts';
 import type { Contract } from '../core/contract.ts';
-import type { Cluster, SchedulerName, SimDone, SystemPlan } from '../sim/index.ts';
+import type { Cluster, SimDone, SystemPlan } from '../sim/index.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
-import {
-  basisOf,
-  DEPLOYMENT_FLAGS,
-  type DeploymentFlags,
-  type EngineChoice,
-  engineOf,
-  frontendOf,
-} from './engine-flags.ts';
-import { LOAD_FLAGS, type LoadFlags, numberFlags } from './load-flags.ts';
+import { DEPLOYMENT_FLAGS } from './engine-flags.ts';
+import { LOAD_FLAGS, type LoadFlags } from './load-flags.ts';
 import { loadPlan, workloadOf } from './load-plan.ts';
 import { exitCodeOf } from './report.ts';
+import { type EngineFlags, type SimulatedEngine, SYSTEM_FLAGS, simulatedEngine, whole } from './simulate-engine.ts';
 import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
 import { VERSION } from './version.ts';
 
-interface SystemFlags {
-  readonly maxNumSeqs?: number;
-  readonly maxNumBatchedTokens?: number;
-  readonly maxModelLen?: number;
-  readonly kvBlocks?: number;
-  readonly enablePrefixCaching: boolean;
-  readonly maxQueue?: number;
-  readonly scheduler: SchedulerName;
-  readonly replicas: number;
-  readonly router: 'round-robin' | 'least-loaded' | 'prefix-affinity';
-  readonly prefillReplicas?: number;
-  readonly kvLink?: number;
-  readonly draftTokens?: number;
-  readonly acceptance?: number;
-  readonly draftModel?: string;
-  readonly frontend?: string;
-}
-
-interface Flags extends DeploymentFlags, LoadFlags, SloFlags, SystemFlags {
+interface Flags extends EngineFlags, LoadFlags, SloFlags {
   readonly seed?: number;
   readonly out?: string;
   readonly name?: string;
@@ -44,55 +20,14 @@ interface Flags extends DeploymentFlags, LoadFlags, SloFlags, SystemFlags {
   readonly json: boolean;
 }
 
-const whole = (name: string, brief: string) =>
-  ({ kind: 'parsed', parse: numberFlags.whole(name), optional: true, brief, placeholder: 'N' }) as const;
-
-/** The flags of a serving system's scheduler, by vLLM's names where it has one. */
-export const SYSTEM_FLAGS = {
-  maxNumSeqs: whole('max-num-seqs', 'Sequences in a batch at most (default 256)'),
-  maxNumBatchedTokens: whole('max-num-batched-tokens', 'Tokens in a step at most (default 8192)'),
-  maxModelLen: whole('max-model-len', 'Longest prompt and output together'),
-  kvBlocks: whole('kv-blocks', 'KV blocks of 16 tokens a replica (default: what memory leaves)'),
-  enablePrefixCaching: { kind: 'boolean', default: true, brief: 'Keep prompt blocks for later prompts' },
-  maxQueue: whole('max-queue', 'Refuse requests when this many wait (default: no bound)'),
-  scheduler: {
-    kind: 'enum',
-    values: ['continuous', 'static'],
-    default: 'continuous',
-    brief: 'Continuous batching with chunked prefill, or whole batches one after the other',
-  },
-  replicas: { ...whole('replicas', 'Replicas behind a router'), optional: false, default: '1' },
-  router: {
-    kind: 'enum',
-    values: ['round-robin', 'least-loaded', 'prefix-affinity'],
-    default: 'least-loaded',
-    brief: 'How requests are spread over replicas',
-  },
-  prefillReplicas: whole('prefill-replicas', 'Replicas for prompts alone; --replicas then only decode'),
-  kvLink: {
-    kind: 'parsed',
-    parse: numberFlags.positive('kv-link'),
-    optional: true,
-    brief: 'Link the KV travels from prefill to decode, GB/s (default: one scale-up link of the accelerator)',
-    placeholder: 'GB/s',
-  },
-  draftTokens: whole('draft-tokens', 'Speculative decoding: tokens drafted a step'),
-  acceptance: {
-    kind: 'parsed',
-    parse: Number,
-    optional: true,
-    brief: 'Chance that a drafted token is kept (default 0.7)',
-    placeholder: 'share',
-  },
-  draftModel: text('Model that drafts, on the same devices (default: drafting is free)', 'name'),
-  frontend: text('Time from the door to the queue and back (default: as calibrated; none with --ideal)', '70ms'),
-} as const;
-
 export const simulate = command({
   func: runSimulate,
   parameters: {
     flags: {
       ...DEPLOYMENT_FLAGS,
+      model: { ...DEPLOYMENT_FLAGS.model, optional: true },
+      gpu: { ...DEPLOYMENT_FLAGS.gpu, optional: true },
+      profile: text('Step times of a profile from calibrate, instead of --model and --gpu', 'FILE'),
       ...LOAD_FLAGS,
       ...SLO_FLAGS,
       ...SYSTEM_FLAGS,
@@ -116,13 +51,14 @@ export const simulate = command({
 
 async function runSimulate(this: Cli, flags: Flags): Promise<void> {
   const { contractOfFlags } = await import('./slo-flags.ts');
-  const [{ contract, isDefault }, choice] = await Promise.all([contractOfFlags(flags), engineOf(flags)]);
+  const { contract, isDefault } = await contractOfFlags(flags);
   const plan = loadPlan(flags);
   if (plan.requests.choices > 1)
     throw new InputError(`--n ${flags.n}: a simulated request has one choice; raise --rate by as much instead`);
   const load = { ...plan, requests: { ...plan.requests, prompt: 'none' as const } };
   const seed = flags.seed ?? 1;
-  const system = await systemPlanOf(choice, flags, seed);
+  const engine = await simulatedEngine(flags, seed);
+  const { system } = engine;
   const { systemOf } = await import('../sim/index.ts');
   const { plannedWindow } = await import('./simulated-run.ts');
   const simulated = {
@@ -135,17 +71,17 @@ async function runSimulate(this: Cli, flags: Flags): Promise<void> {
     ? `${load.arrivals.process} ${load.arrivals.rate}/s`
     : `closed loop of ${load.concurrency}`;
   const facts: RunDescription = {
-    target: `simulated: ${choice.text}${systemText(system)}, step times ${choice.step.label}`,
-    model: choice.on.model.name,
+    target: `simulated: ${engine.text}${systemText(system)}, step times ${engine.step.label}`,
+    model: engine.model,
     dialect: 'simulated',
     workload: `${arrival}, seed ${seed}`,
     ...(load.arrivals && { asked_rps: load.arrivals.rate }),
     ...(!load.arrivals && { closed_loop: true }),
-    gpus: choice.on.tp * choice.on.dp * ((system.replicas ?? 1) + (system.prefill?.replicas ?? 0)),
+    gpus: engine.devices * ((system.replicas ?? 1) + (system.prefill?.replicas ?? 0)),
     default_contract: isDefault,
   };
   const window = plannedWindow(simulated);
-  const run = { flags, contract, choice, seed, load, system, facts, simulated, window };
+  const run = { flags, contract, engine, seed, load, system, facts, simulated, window };
   const { report, phases, gauges } = await simulateRun(this, run);
   const { renderReport, reportJson } = await import('../report/index.ts');
   if (flags.json) this.stdout.write(reportJson(report));
@@ -170,7 +106,7 @@ interface RunDescription {
 interface Run {
   readonly flags: Flags;
   readonly contract: Contract;
-  readonly choice: EngineChoice;
+  readonly engine: SimulatedEngine;
   readonly seed: number;
   readonly load: ReturnType<typeof loadPlan>;
   readonly system: SystemPlan;
@@ -224,7 +160,7 @@ async function simulateRun(cli: Cli, run: Run) {
     const { offered } = simulation.summary();
     await folder?.close(offered, window);
   }
-  const remarks = ['simulated: nothing was measured', ...basisOf(run.choice), ...phases.sentences()];
+  const remarks = ['simulated: nothing was measured', ...run.engine.basis(), ...phases.sentences()];
   if (folder) {
     const [{ openRun }, { reportOfRun }] = await Promise.all([import('../store/index.ts'), import('./run-report.ts')]);
     const stored = await openRun(folder.folder, { wallNow: Date.now() });
@@ -249,65 +185,6 @@ async function simulateRun(cli: Cli, run: Run) {
     facts: { name: flags.name ?? 'simulate', ...facts, remarks },
   });
   return { report, phases, gauges: cluster?.gauges() };
-}
-
-/** Shared by commands that simulate a system named by flags. */
-export async function systemPlanOf(choice: EngineChoice, flags: SystemFlags, seed: number): Promise<SystemPlan> {
-  const [m, { limitsFor }] = await Promise.all([import('../model/index.ts'), import('../sim/index.ts')]);
-  const { on, reserves } = choice;
-  const drafts = flags.draftTokens;
-  if (drafts === undefined && (flags.acceptance !== undefined || flags.draftModel !== undefined)) {
-    throw new InputError('--acceptance and --draft-model: nothing is drafted; add --draft-tokens 4, say');
-  }
-  if (flags.kvLink !== undefined && flags.prefillReplicas === undefined) {
-    throw new InputError('--kv-link: KV stays where it is; add --prefill-replicas N to split prefill from decode');
-  }
-  const maxSeqs = flags.maxNumSeqs ?? (flags.maxNumBatchedTokens && Math.min(256, flags.maxNumBatchedTokens));
-  const limits = limitsFor(
-    on,
-    {
-      prefixCaching: flags.enablePrefixCaching,
-      ...(maxSeqs !== undefined && { maxSeqs }),
-      ...(flags.maxNumBatchedTokens !== undefined
-        ? { maxBatchedTokens: flags.maxNumBatchedTokens }
-        : maxSeqs !== undefined && maxSeqs > 8192 && { maxBatchedTokens: maxSeqs }),
-      ...(flags.maxModelLen !== undefined && { maxLength: flags.maxModelLen }),
-      ...(flags.kvBlocks !== undefined && { kvBlocks: flags.kvBlocks }),
-      ...(flags.maxQueue !== undefined && { maxQueue: flags.maxQueue }),
-    },
-    reserves,
-  );
-  const { modelOf } = await import('./engine-flags.ts');
-  const draft =
-    flags.draftModel === undefined
-      ? undefined
-      : m.deployment(await modelOf(flags.draftModel), on.accelerator, { tp: on.tp });
-  return {
-    step: choice.step,
-    limits,
-    scheduler: flags.scheduler,
-    replicas: flags.replicas,
-    router: flags.router,
-    frontend: flags.frontend === undefined ? frontendOf(choice) : parseDuration(flags.frontend, '--frontend', 'ms'),
-    ...(flags.prefillReplicas !== undefined && {
-      prefill: {
-        replicas: flags.prefillReplicas,
-        transfer: {
-          bytesPerToken: m.kvBytesPerToken(on.model, on.kv),
-          bandwidth: flags.kvLink === undefined ? on.accelerator.link : flags.kvLink * 1e9,
-          latency: 0,
-        },
-      },
-    }),
-    ...(drafts !== undefined && {
-      speculation: {
-        draftTokens: drafts,
-        acceptance: flags.acceptance ?? 0.7,
-        seed,
-        ...(draft && { draft: choice.calibrated ? m.calibrated(draft).step : new m.IdealStepModel(draft) }),
-      },
-    }),
-  };
 }
 
 function systemText(plan: SystemPlan): string {

@@ -1,8 +1,9 @@
 /**
  * Calibration held against fresh traffic: `node bench/plan/calibrate.mjs URL [calibrate flags …]`. Runs `calibrate --collect`
- * on the endpoint, then open loops at half and at 80 % of the capacity the profile implies, and simulates the very same
- * arrivals with the profile. Prints mean TTFT, TPOT and E2E, measured and simulated. GOODPUT_DIST and GOODPUT_CLI name another
- * build; INPUT and OUTPUT the traffic's lengths; DURATION each loop's; PROFILE skips the collection.
+ * on the endpoint, finds the capacity in a closed loop, then runs open loops at half and at 80 % of it and simulates the very
+ * same arrivals with the profile. Prints mean TTFT, TPOT and E2E, measured and simulated. GOODPUT_DIST and GOODPUT_CLI name another
+ * build; INPUT and OUTPUT the traffic's lengths (words, where the server
+ * has no /tokenize); DURATION each open loop's, CLOSED the closed one's; PROFILE skips the collection.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -17,14 +18,14 @@ const {
   INPUT = 'uniform:64-384',
   OUTPUT = 'uniform:16-64',
   DURATION = '25s',
+  CLOSED = '12s',
 } = process.env;
 const root = GOODPUT_DIST ? pathToFileURL(`${GOODPUT_DIST}/`) : new URL('../../dist/', import.meta.url);
-const load = (path) => import(new URL(path, root).href);
-const { openRun } = await load('store/index.js');
-const { parseProfile, ProfileStepModel, replay } = await load('plan/index.js');
-const { ContinuousReplica, FrontendCluster, limitsOf, recordOf, simulate } = await load('sim/index.js');
-const { measure } = await load('core/measure.js');
-const { closedLoop, parseLength, REQUEST_DEFAULTS } = await load('workload/index.js');
+const room = (path) => import(new URL(path, root).href);
+const { openRun } = await room('store/index.js');
+const { parseProfile, ProfileStepModel, replay } = await room('plan/index.js');
+const { ContinuousReplica, FrontendCluster, limitsOf, recordOf, simulate } = await room('sim/index.js');
+const { measure } = await room('core/measure.js');
 
 const cli = GOODPUT_CLI ?? fileURLToPath(new URL('cli/main.js', root));
 const run = (...args) => {
@@ -42,34 +43,43 @@ if (!file) {
 }
 const profile = parseProfile(readFileSync(file, 'utf8'), file);
 const maxSeqs = profile.limits.max_seqs ?? profile.range.sequences[1];
+const { max_batched_tokens: budget, kv_tokens: kvTokens } = profile.limits;
 
 const cluster = () => {
   const step = new ProfileStepModel(profile);
   const limits = limitsOf({
-    kvBlocks: 1_000_000,
+    kvBlocks: kvTokens ? Math.ceil(kvTokens / 16) : 1_000_000,
     maxSeqs,
-    maxBatchedTokens: Math.max(maxSeqs, profile.limits.max_batched_tokens),
+    maxBatchedTokens: Math.max(maxSeqs, budget),
     prefixCaching: false,
   });
   return { step, cluster: new FrontendCluster(new ContinuousReplica(step, limits), step.frontendMs) };
 };
 
-// Capacity: what a closed loop with always somebody waiting completes a second.
-const requests = {
-  ...REQUEST_DEFAULTS,
-  input: parseLength(INPUT, 'INPUT'),
-  output: parseLength(OUTPUT, 'OUTPUT'),
-  prompt: 'none',
+const load = (...more) => {
+  const lengths = ['--input', INPUT, '--output', OUTPUT, '--slo', 'e2e=300s', '--deadline', '300s', '--out', out];
+  return run('bench', url, ...lengths, '--no-cool-down', ...more).folder;
 };
-let ended = 0;
-let last = 0;
-simulate(closedLoop(requests, 2 * maxSeqs, 1), cluster().cluster, (done) => {
-  last = done.ended;
-  return ++ended >= 2000;
-});
-const capacity = (1000 * ended) / last;
+const completed = async (folder) => {
+  const reader = await openRun(folder, { wallNow: Date.now() });
+  const records = [];
+  await reader.records((r) => {
+    if (r.outcome === 'completed') records.push(r);
+  });
+  reader.close();
+  return records;
+};
+
+// Capacity: what a closed loop with always somebody waiting completes a second, between its first and its last quarter.
+const closed = await completed(
+  load('--concurrency', String(2 * maxSeqs), '--duration', CLOSED, '--warmup', '2s', '--seed', '7'),
+);
+const ends = closed.map((r) => r.stamps.ended).sort((a, b) => a - b);
+const [from, to] = [Math.floor(ends.length / 4), Math.floor((3 * ends.length) / 4)];
+const capacity = (1000 * (to - from)) / (ends[to] - ends[from]);
+const mean = (of) => closed.reduce((sum, r) => sum + of(r), 0) / closed.length;
 console.log(
-  `capacity by the profile: ${capacity.toFixed(2)} requests/s; load average ${loadavg()
+  `capacity in a closed loop of ${2 * maxSeqs}: ${capacity.toFixed(2)} requests/s (mean prompt ${mean((r) => r.usage?.input ?? r.asked.input).toFixed(0)}, output ${mean((r) => r.usage?.output ?? r.asked.output).toFixed(0)} tokens); load average ${loadavg()
     .map((x) => x.toFixed(1))
     .join(' ')}`,
 );
@@ -89,35 +99,9 @@ const means = (records) => {
 
 for (const share of [0.5, 0.8]) {
   const rate = (share * capacity).toFixed(3);
-  const { folder } = run(
-    'bench',
-    url,
-    '--rate',
-    rate,
-    '--duration',
-    DURATION,
-    '--warmup',
-    '2s',
-    '--input',
-    INPUT,
-    '--output',
-    OUTPUT,
-    '--slo',
-    'e2e=120s',
-    '--deadline',
-    '120s',
-    '--seed',
-    String(Math.round(1000 * share)),
-    '--out',
-    out,
-    '--no-cool-down',
+  const records = await completed(
+    load('--rate', rate, '--duration', DURATION, '--warmup', '2s', '--seed', String(Math.round(1000 * share))),
   );
-  const reader = await openRun(folder, { wallNow: Date.now() });
-  const records = [];
-  await reader.records((r) => {
-    if (r.outcome === 'completed') records.push(r);
-  });
-  reader.close();
   const simulated = [];
   const { step, cluster: c } = cluster();
   simulate(replay(records), c, (done) => void simulated.push(recordOf(done)));

@@ -16,6 +16,9 @@ import { cursorOf, healthOf } from './recording.ts';
 import { type OpenTarget, openTarget } from './target.ts';
 import { VERSION } from './version.ts';
 
+/** Quick engines are measured for at least this long, ms. */
+const FILL: Millis = 60_000;
+
 /** @returns the run folder. */
 export async function collect(cli: Cli, flags: CalibrateFlags, url: string): Promise<string> {
   const host = hostClock();
@@ -27,7 +30,7 @@ export async function collect(cli: Cli, flags: CalibrateFlags, url: string): Pro
     longPrompt,
     ...(flags.maxBatch !== undefined && { largestBatch: flags.maxBatch }),
     ...(flags.heldTokens !== undefined && { heldTokens: flags.heldTokens }),
-    ...(flags.rounds !== undefined && { rounds: flags.rounds }),
+    ...(flags.rounds !== undefined ? { rounds: flags.rounds } : { fill: Math.min(FILL, limit / 2) }),
     until: limit,
   };
   const target = await openTarget(cli, url, flags, host.clock);
@@ -38,7 +41,7 @@ export async function collect(cli: Cli, flags: CalibrateFlags, url: string): Pro
     const cost = designCost(plan);
     cli.stderr.line(`Target    ${target.text}`);
     cli.stderr.line(
-      `Design    ${plan.rounds} rounds: lone prompts of ${shortPrompt} to ${longPrompt} tokens, batches of 1 to ${plan.largestBatch}, prompts into decoding; ` +
+      `Design    ${plan.rounds} rounds${plan.fill === undefined ? '' : ` (more, until ${formatDuration(plan.fill)} have passed)`}: lone prompts of ${shortPrompt} to ${longPrompt} tokens, batches of 1 to ${plan.largestBatch}, prompts into decoding; ` +
         `${cost.requests.toLocaleString('en')} requests, ${cost.tokens.toLocaleString('en')} tokens, at most ${formatDuration(limit)}. Nobody else should use the server meanwhile.`,
     );
     await confirm(flags, target, cost);
@@ -86,7 +89,8 @@ async function promptMaker(
   host: HostClock,
 ): Promise<{ readonly note: string; readonly write: PromptFor }> {
   const plain = textSource(seed, { salt, tokensPerWord: 1, overhead: 0 });
-  const words = [40, 240] as const;
+  // Short ones: a server may cut long prompts, and then a long one says too little.
+  const words = [24, 96] as const;
   const counted: (number | undefined)[] = [];
   for (const [i, n] of words.entries()) {
     const record = await ask(target, host, plain.text([{ purpose: 'answer', key: i, tokens: n }]), n);

@@ -15,6 +15,8 @@ export interface DesignPlan {
   /** Tokens each held sequence generates. */
   readonly heldTokens: number;
   readonly rounds: number;
+  /** While it has not lasted so long, one more round is run, up to `MOST_ROUNDS`: quick engines are the noisiest. */
+  readonly fill?: Millis;
   /** No request is offered after this; what is open is finished. */
   readonly until: Millis;
 }
@@ -26,6 +28,8 @@ export const DESIGN_DEFAULTS: Omit<DesignPlan, 'until'> = {
   heldTokens: 48,
   rounds: 3,
 };
+
+export const MOST_ROUNDS = 12;
 
 export type Phase =
   | { readonly kind: 'lone'; readonly prompt: number }
@@ -96,7 +100,8 @@ export class DesignWorkload implements Workload {
   readonly #prompt: PromptFor;
   readonly #todo: Phase[] = [];
   readonly #open = new Set<number>();
-  readonly total: number;
+  #total: number;
+  #rounds: number;
   #operation = 0;
   #started: Millis = 0;
   #current: Phase | undefined;
@@ -109,8 +114,18 @@ export class DesignWorkload implements Workload {
     this.#plan = plan;
     this.#prompt = prompt;
     for (let r = 0; r < plan.rounds; r++) this.#todo.push(...phases(plan));
-    this.total = this.#todo.length;
+    this.#rounds = plan.rounds;
+    this.#total = this.#todo.length;
     this.#first = this.#begin(0);
+  }
+
+  /** Phases, as far as is known by now. */
+  get total(): number {
+    return this.#total;
+  }
+
+  get rounds(): number {
+    return this.#rounds;
   }
 
   /** Phases not begun. */
@@ -142,6 +157,11 @@ export class DesignWorkload implements Workload {
   }
 
   #begin(at: Millis): Offer[] {
+    if (this.#todo.length === 0 && at < (this.#plan.fill ?? 0) && this.#rounds < MOST_ROUNDS) {
+      this.#todo.push(...phases(this.#plan));
+      this.#rounds++;
+      this.#total += this.#todo.length;
+    }
     const phase = at < this.#plan.until ? this.#todo.shift() : undefined;
     this.#current = phase;
     this.#started = at;

@@ -41,7 +41,7 @@ export async function collect(cli: Cli, flags: CalibrateFlags, url: string): Pro
     const cost = designCost(plan);
     cli.stderr.line(`Target    ${target.text}`);
     cli.stderr.line(
-      `Design    ${plan.rounds} rounds${plan.fill === undefined ? '' : ` (more, until ${formatDuration(plan.fill)} have passed)`}: lone prompts of ${shortPrompt} to ${longPrompt} tokens, batches of 1 to ${plan.largestBatch}, prompts into decoding; ` +
+      `Design    ${plan.rounds} rounds${plan.fill === undefined ? '' : ` (more, until ${formatDuration(plan.fill)} have passed)`}: lone prompts of ${shortPrompt} to ${longPrompt} tokens, batches of 1 to ${plan.largestBatch}, prompts into decoding, a mix; ` +
         `${cost.requests.toLocaleString('en')} requests, ${cost.tokens.toLocaleString('en')} tokens, at most ${formatDuration(limit)}. Nobody else should use the server meanwhile.`,
     );
     await confirm(flags, target, cost);
@@ -222,6 +222,7 @@ function phaseText({ phase }: DesignWorkload): string {
   if (!phase) return 'ending';
   if (phase.kind === 'lone') return `a lone prompt of ${phase.prompt}`;
   if (phase.kind === 'hold') return `${phase.batch} held at ${phase.prompt}`;
+  if (phase.kind === 'mix') return `${phase.slots} at a time, all lengths`;
   return `prompts into ${phase.batch} decoding`;
 }
 

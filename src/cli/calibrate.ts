@@ -18,6 +18,7 @@ export interface CalibrateFlags extends TargetFlags {
   readonly maxTime: string;
   readonly maxNumSeqs?: number;
   readonly maxNumBatchedTokens?: number;
+  readonly oneReplica: boolean;
   readonly seed: number;
   readonly out: string;
   readonly yes: boolean;
@@ -50,6 +51,11 @@ export const calibrate = command({
         'max-num-batched-tokens',
         "The server's prompt tokens a step (default: 8192, or what the runs show)",
       ),
+      oneReplica: {
+        kind: 'boolean',
+        default: false,
+        brief: 'One replica answered, though its streams do not go in step: fit whole requests',
+      },
       seed: wholeOr('seed', '1', 'Seed of prompts and resampling'),
       out: textOr('runs', 'Folder for run folders', 'DIR'),
       ...TARGET_FLAGS,
@@ -92,6 +98,7 @@ async function runCalibrate(this: Cli, flags: CalibrateFlags, ...runs: string[])
     name: flags.name ?? nameOf(read),
     budget: flags.maxNumBatchedTokens ?? DEFAULT_BUDGET,
     budgetGiven: flags.maxNumBatchedTokens !== undefined,
+    oneReplica: flags.oneReplica,
     seed: flags.seed,
     ...(flags.maxNumSeqs !== undefined && { maxSeqs: flags.maxNumSeqs }),
   });

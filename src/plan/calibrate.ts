@@ -22,6 +22,8 @@ export interface CalibrateOptions {
   /** Prompt tokens a step may hold, and whether somebody said so. */
   readonly budget: number;
   readonly budgetGiven?: boolean;
+  /** Somebody says that one replica alone answered, whatever the receipts look like. */
+  readonly oneReplica?: boolean;
   /** Sequences a batch may hold, when it is known. */
   readonly maxSeqs?: number;
   readonly seed?: number;
@@ -36,6 +38,7 @@ export interface Calibration {
 
 /** Of the streams that decode while a long prompt is computed, the share that it slows: then they are in one engine. */
 const ONE_ENGINE = 0.75;
+const LEAST_PAIRS = 5;
 /** Below this a simulation with what single steps gave answers the run's own requests well enough, in mean |log ratio|. */
 const GOOD = 0.04;
 /** Fitting whole requests has to be this much better than single steps. */
@@ -56,7 +59,7 @@ export function calibrate(runs: readonly CalibrationRun[], options: CalibrateOpt
   try {
     steps = fromSteps(runs, options);
   } catch (error) {
-    if (!(error instanceof InputError) || seen.length === 0 || !oneEngine(runs)) throw error;
+    if (!(error instanceof InputError) || seen.length === 0 || !(options.oneReplica || oneEngine(runs))) throw error;
     why = messageOf(error);
   }
   const limited = steps?.observed.limited ? steps.observed.mostStreams : undefined;
@@ -159,7 +162,7 @@ function oneEngine(runs: readonly CalibrationRun[]): boolean {
     if (!seen || seen.length === 0) return false;
     if (receipts.streams.length === 0) return true;
     const slowed = slowedByPrompts(receipts.streams);
-    return slowed.pairs < 10 ? receipts.streams.length < 30 : slowed.share >= ONE_ENGINE;
+    return slowed.pairs >= LEAST_PAIRS && slowed.share >= ONE_ENGINE;
   });
 }
 
@@ -181,7 +184,7 @@ function observeRun(run: CalibrationRun, budget: number, entry = 0): Observed {
   const observed = observe(run.receipts, { budget, entry });
   if (observed.togetherSteps >= 30 && observed.together < LEAST_TOGETHER) {
     throw new InputError(
-      `${run.name}: only ${(100 * observed.together).toFixed(0)} % of the receipts come with the others of their step, so the streams do not go in step: several replicas, or something that gathers tokens on the way; calibrate one replica alone, without a load balancer`,
+      `${run.name}: only ${(100 * observed.together).toFixed(0)} % of the receipts come with the others of their step, so the streams do not go in step: several replicas, or something that gathers tokens on the way; calibrate one replica alone, without a load balancer (and if that is what it is, add --one-replica)`,
     );
   }
   return observed;

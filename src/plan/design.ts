@@ -34,7 +34,8 @@ export const MOST_ROUNDS = 12;
 export type Phase =
   | { readonly kind: 'lone'; readonly prompt: number }
   | { readonly kind: 'hold'; readonly batch: number; readonly prompt: number }
-  | { readonly kind: 'inject'; readonly batch: number; readonly prompts: readonly number[] };
+  | { readonly kind: 'inject'; readonly batch: number; readonly prompts: readonly number[] }
+  | { readonly kind: 'mix'; readonly slots: number; readonly requests: number };
 
 /** Prompt lengths spread evenly in the logarithm, both ends included. */
 export function promptLengths(plan: DesignPlan, count = 6): number[] {
@@ -60,6 +61,8 @@ export function phases(plan: DesignPlan): Phase[] {
   }
   const half = Math.max(1, Math.floor(plan.largestBatch / 2));
   for (const batch of new Set([1, half])) out.push({ kind: 'inject', batch, prompts: lengths });
+  // As in service, prompts of all lengths among decodes: whether reading and computing add up or overlap shows here most.
+  for (const slots of new Set([half, plan.largestBatch])) out.push({ kind: 'mix', slots, requests: 3 * slots });
   for (const prompt of [...lengths].reverse()) out.push({ kind: 'lone', prompt });
   return out;
 }
@@ -80,6 +83,9 @@ export function designCost(plan: DesignPlan): { readonly requests: number; reado
     } else if (phase.kind === 'hold') {
       requests += phase.batch;
       tokens += phase.batch * (phase.prompt + plan.heldTokens);
+    } else if (phase.kind === 'mix') {
+      requests += phase.requests;
+      for (let i = 0; i < phase.requests; i++) tokens += mixPrompt(plan, i) + mixTokens(plan, i);
     } else {
       requests += phase.batch + phase.prompts.length;
       tokens += phase.batch * (plan.shortPrompt + injectTokens(plan));
@@ -87,6 +93,15 @@ export function designCost(plan: DesignPlan): { readonly requests: number; reado
     }
   }
   return { requests: requests * plan.rounds, tokens: tokens * plan.rounds };
+}
+
+/** Prompts and outputs of a mix: spread evenly over their ranges by the golden ratio, prompts in the logarithm. */
+const GOLDEN = 0.6180339887498949;
+function mixPrompt(plan: DesignPlan, i: number): number {
+  return Math.round(plan.shortPrompt * (plan.longPrompt / plan.shortPrompt) ** ((i * GOLDEN) % 1));
+}
+function mixTokens(plan: DesignPlan, i: number): number {
+  return Math.max(2, Math.round(plan.heldTokens * (0.25 + ((i * GOLDEN * GOLDEN) % 1))));
 }
 
 const injectTokens = (plan: DesignPlan): number => 3 * plan.heldTokens;
@@ -106,9 +121,11 @@ export class DesignWorkload implements Workload {
   #started: Millis = 0;
   #current: Phase | undefined;
   #first: Offer[] | undefined;
-  /** Time a token took in held batches, and a lone prompt's, by what was seen: where to put the prompts among decodes. */
-  #tokenMs = 10;
+  /** Time a token took in held batches, by their size, and a lone prompt's: where to put the prompts among decodes. */
+  readonly #tokenMs = new Map<number, Millis>();
   #loneMs = 20;
+  /** Requests of the mix that were offered. */
+  #mixed = 0;
 
   constructor(plan: DesignPlan, prompt: PromptFor) {
     this.#plan = plan;
@@ -145,6 +162,8 @@ export class DesignWorkload implements Workload {
 
   ended(operation: number, t: Millis, ok: boolean): readonly Offer[] {
     this.#open.delete(operation);
+    const phase = this.#current;
+    if (phase?.kind === 'mix' && this.#mixed < phase.requests) return [this.#mix(t)];
     if (this.#open.size > 0) return [];
     if (ok) this.#learn(t - this.#started);
     return this.#begin(t + 5);
@@ -153,7 +172,8 @@ export class DesignWorkload implements Workload {
   #learn(ms: Millis): void {
     const phase = this.#current;
     if (phase?.kind === 'lone') this.#loneMs = Math.max(this.#loneMs * 0.7, ms);
-    if (phase?.kind === 'hold' && phase.prompt === this.#plan.shortPrompt) this.#tokenMs = ms / this.#plan.heldTokens;
+    if (phase?.kind === 'hold' && phase.prompt === this.#plan.shortPrompt)
+      this.#tokenMs.set(phase.batch, ms / this.#plan.heldTokens);
   }
 
   #begin(at: Millis): Offer[] {
@@ -174,15 +194,34 @@ export class DesignWorkload implements Workload {
     if (phase.kind === 'hold') {
       return Array.from({ length: phase.batch }, () => this.#offer(at, phase.prompt, heldTokens));
     }
+    if (phase.kind === 'mix') {
+      this.#mixed = 0;
+      return Array.from({ length: phase.slots }, () => this.#mix(at));
+    }
     const tokens = injectTokens(this.#plan);
     const offers = Array.from({ length: phase.batch }, () => this.#offer(at, shortPrompt, tokens));
     // Spread over the middle of the decodes, with quiet between them.
-    const whole = tokens * this.#tokenMs;
+    const whole = tokens * this.#tokenMsOf(phase.batch);
     const gap = Math.max(0.7 * (whole / phase.prompts.length), Math.min(1.3 * this.#loneMs, whole / 2));
     phase.prompts.forEach((prompt, i) => {
       offers.push(this.#offer(at + 0.15 * whole + i * gap, prompt, INJECTED_TOKENS));
     });
     return offers;
+  }
+
+  /** Of the held batch nearest in size, from below where there is one. */
+  #tokenMsOf(batch: number): Millis {
+    let best = 10;
+    for (const [size, ms] of [...this.#tokenMs].sort((a, b) => b[0] - a[0])) {
+      best = ms;
+      if (size <= batch) break;
+    }
+    return best;
+  }
+
+  #mix(at: Millis): Offer {
+    const i = this.#mixed++;
+    return this.#offer(at, mixPrompt(this.#plan, i), mixTokens(this.#plan, i));
   }
 
   #offer(at: Millis, input: number, output: number): Offer {

@@ -384,6 +384,9 @@ function intervals(
   return resampled(form, solved.x, solved.use, parts, seed);
 }
 
+/** Blocks that say as much as one independent: what tells a coefficient sits in a few phases of a round. */
+const ALIKE = 4;
+
 /**
  * Student intervals with the spread of resampled blocks; percentiles of few blocks are too narrow.
  * @param parts each block's normal equations.
@@ -408,8 +411,8 @@ export function resampled(
       square[i]! += x[i]! ** 2 / RESAMPLES;
     }
   }
-  const t = studentQuantile(0.975, Math.max(1, parts.length - 1));
-  const widen = Math.sqrt(parts.length / Math.max(1, parts.length - 1));
+  const t = studentQuantile(0.975, Math.max(2, parts.length / ALIKE - 1));
+  const widen = Math.sqrt(parts.length / Math.max(1, parts.length - ALIKE));
   const out: Partial<Record<CoefficientName, Estimate>> = {};
   form.columns.forEach((name, i) => {
     if (!use[i]) return;

@@ -107,7 +107,7 @@ export function mostContext(seen: readonly Seen[]): number {
 
 /**
  * Of the streams that decoded all through the computing of a long prompt, how many got fewer than 60 % of the tokens that
- * they got at other times. A prompt is long whose first token took ten usual gaps or more; one that began while as many
+ * they got at other times. A prompt is long whose first token took four usual gaps or more; one that began while as many
  * streamed as ever did waited, and is left out.
  */
 export function slowedByPrompts(streams: readonly Stream[]): { readonly share: number; readonly pairs: number } {
@@ -130,7 +130,7 @@ export function slowedByPrompts(streams: readonly Stream[]): { readonly share: n
     if (with_.length === most && most > 1) continue;
     for (const { s: other, gap } of with_) {
       const took = s.at[0]! - s.sent;
-      if (took < 10 * gap || pairs >= 10_000) continue;
+      if (took < 4 * gap || pairs >= 10_000) continue;
       let tokens = 0;
       for (const t of other.at) if (t > s.sent && t <= s.at[0]!) tokens++;
       pairs++;

@@ -10,6 +10,8 @@ export interface DeploymentFlags {
   readonly gpu: string;
   readonly tp?: number;
   readonly dp?: number;
+  readonly pp?: number;
+  readonly kvSkew?: number;
   readonly weights?: string;
   readonly kvDtype?: string;
   readonly gpuMemoryUtilization?: number;
@@ -32,6 +34,20 @@ export const DEPLOYMENT_FLAGS = {
     optional: true,
     brief: 'Attention ranks that share the experts (attention data parallelism, default 1)',
     placeholder: 'N',
+  },
+  pp: {
+    kind: 'parsed',
+    parse: numberFlags.whole('pp'),
+    optional: true,
+    brief: 'Pipeline stages the layers are spread over (default 1)',
+    placeholder: 'N',
+  },
+  kvSkew: {
+    kind: 'parsed',
+    parse: numberFlags.positive('kv-skew'),
+    optional: true,
+    brief: 'Time of reading uneven KV against even: 1 (default) where kernels split long sequences',
+    placeholder: 'factor',
   },
   weights: text('Precision of the weights: bf16, fp8, fp4, int8, int4 (default: as published)', 'dtype'),
   kvDtype: text('Precision of the KV cache (default bf16)', 'dtype'),
@@ -68,13 +84,31 @@ export async function engineOf(flags: DeploymentFlags): Promise<EngineChoice> {
     ...(flags.kvDtype !== undefined && { kv: m.parseDtype(flags.kvDtype, '--kv-dtype') }),
     ...(flags.tp !== undefined && { tp: flags.tp }),
     ...(flags.dp !== undefined && { dp: flags.dp }),
+    ...(flags.pp !== undefined && { pp: flags.pp }),
   });
   const reserves = { ...m.RESERVES, share };
   const n = m.devices(on);
   const label = `${on.model.name} (${on.weights}, KV ${on.kv}) on ${n} × ${on.accelerator.id}`;
-  if (flags.ideal) return { on, reserves, step: new m.IdealStepModel(on), text: label };
-  const calibrated = m.calibrated(on);
-  return { on, reserves, step: calibrated.step, calibrated, text: label };
+  const skew = flags.kvSkew ?? 1;
+  if (skew < 1) throw new InputError(`--kv-skew ${skew} is below 1, the time of even contexts; give 1.2, say`);
+  const { pp = 1, ...stage } = on;
+  const adjusted = (step: StepModel): StepModel => {
+    const skewed = skew > 1 ? new m.SkewedStepModel(step, skew) : step;
+    return pp > 1 ? new m.PipelinedStepModel(skewed, on) : skewed;
+  };
+  if (flags.ideal) return { on, reserves, step: adjusted(new m.IdealStepModel(stage)), text: label };
+  const found = m.calibrated(stage);
+  const beyond = [
+    ...found.beyond,
+    ...(pp > 1
+      ? [
+          `no measurement with pipeline stages was in the fit: ${pp} even stages and as many microbatches under way are assumed, and links as the vendor states them`,
+        ]
+      : []),
+    ...(skew > 1 ? ['the factor of uneven KV reads is yours (--kv-skew)'] : []),
+  ];
+  const calibrated = { ...found, beyond };
+  return { on, reserves, step: adjusted(found.step), calibrated, text: label };
 }
 
 /** A model by name, or by the path of its `config.json`. */

@@ -92,6 +92,65 @@ describe('goodput model, calibrated', () => {
   });
 });
 
+describe('goodput model, parts by flag', () => {
+  const of = async (name: string, ...more: string[]): Promise<ModelAnswer> => {
+    const batch = more.includes('--batch') ? [] : ['--batch', '64'];
+    const { out, err } = await runCommand(model, ['--model', name, '--tpot', '50ms', ...batch, ...more, '--json']);
+    expect(err).toBe('');
+    return JSON.parse(out);
+  };
+  const step = (a: ModelAnswer): number => a.rows[0]?.step_ms as number;
+
+  it('precisions: fewer bytes a weight, fewer GB and shorter steps', async () => {
+    const bf16 = await of('llama-3.1-8b', '--gpu', 'b200');
+    for (const [dtype, share] of [
+      ['fp8', 0.5],
+      ['int8', 0.5],
+      ['int4', 0.26],
+      ['fp4', 0.28],
+    ] as const) {
+      const a = await of('llama-3.1-8b', '--gpu', 'b200', '--weights', dtype);
+      expect(a.weights_dtype).toBe(dtype);
+      // Embedding and head stay in 16 bits.
+      expect(a.weights_gb / bf16.weights_gb).toBeGreaterThan(share);
+      expect(a.weights_gb / bf16.weights_gb).toBeLessThan(share + 0.15);
+      expect(step(a)).toBeLessThan(step(bf16));
+    }
+  });
+  it('MLA caches a latent, windows bound what is read, experts are read as far as they are touched', async () => {
+    const mla = await of('deepseek-v3', '--gpu', 'h200', '--tp', '8');
+    expect(mla.kv_mb_per_sequence).toBeCloseTo((61 * 576 * 2 * 2048) / 1e6, 6);
+    const near = await of('gpt-oss-20b', '--gpu', 'h100', '--context', '4096');
+    const far = await of('gpt-oss-20b', '--gpu', 'h100', '--context', '8192');
+    expect(far.kv_mb_per_sequence).toBeLessThan(2 * near.kv_mb_per_sequence);
+    const moe = ['qwen3-30b-a3b', '--gpu', 'h100', '--context', '128', '--ideal', '--batch', '1,8,64'] as const;
+    const [one, eight, many] = (await of(...moe)).rows;
+    expect(eight?.step_ms).toBeGreaterThan(2 * (one?.step_ms as number));
+    expect(many?.step_ms).toBeLessThan(8 * (eight?.step_ms as number));
+  });
+  it('pads to captured sizes', async () => {
+    const rows = (await of('llama-3.1-8b', '--gpu', 'h100', '--batch', '57,64', '--context', '64')).rows;
+    expect((rows[1]?.step_ms as number) / (rows[0]?.step_ms as number)).toBeLessThan(1.02);
+  });
+  it('pipeline stages share the weights, and say what is assumed', async () => {
+    const a = await of('llama-3.1-70b', '--gpu', 'h100', '--tp', '2', '--pp', '2');
+    expect(a).toMatchObject({ devices: 4, tp: 2, pp: 2 });
+    expect(a.step).toMatch(/2 pipeline stages$/);
+    expect(a.basis.join()).toMatch(/2 even stages and as many microbatches under way are assumed/);
+    const flat = await of('llama-3.1-70b', '--gpu', 'h100', '--tp', '4');
+    expect(step(a)).toBeGreaterThan(step(flat));
+    expect(Math.abs(a.kv_pool_sequences / flat.kv_pool_sequences - 1)).toBeLessThan(0.1);
+  });
+  it('uneven contexts cost the factor that is given', async () => {
+    const [even, skewed] = [
+      await of('llama-3.1-8b', '--gpu', 'h100'),
+      await of('llama-3.1-8b', '--gpu', 'h100', '--kv-skew', '1.3'),
+    ];
+    expect(step(skewed)).toBeGreaterThan(step(even));
+    expect(skewed.basis.join()).toMatch(/--kv-skew/);
+  });
+});
+
 describe('goodput model, bad input: one line that says which and what to do', () => {
   it.each([
     [['--model', 'llama-3.1-8bb', '--gpu', 'h100'], /unknown model 'llama-3.1-8bb' \(did you mean 'llama-3.1-8b'\?\)/],

@@ -96,6 +96,7 @@ export interface ModelAnswer {
   readonly devices: number;
   readonly tp: number;
   readonly dp: number;
+  readonly pp: number;
   readonly weights_dtype: string;
   readonly kv_dtype: string;
   /** `ideal`, or `calibrated (…)`. */
@@ -225,6 +226,7 @@ export async function modelAnswer(choice: EngineChoice, ask: Ask): Promise<Model
     devices: m.devices(on),
     tp: on.tp,
     dp: on.dp,
+    pp: on.pp ?? 1,
     weights_dtype: on.weights,
     kv_dtype: on.kv,
     step: step.label,

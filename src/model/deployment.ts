@@ -24,6 +24,8 @@ export interface Deployment {
   readonly kv: Dtype;
   readonly tp: number;
   readonly dp: number;
+  /** Pipeline stages the layers are spread over, each of `tp · dp` devices. Default 1. */
+  readonly pp?: number;
 }
 
 export interface DeploymentOptions {
@@ -31,14 +33,16 @@ export interface DeploymentOptions {
   readonly kv?: Dtype;
   readonly tp?: number;
   readonly dp?: number;
+  readonly pp?: number;
 }
 
 /** @throws InputError when the heads do not divide over `tp`, or the devices exceed one scale-up domain. */
 export function deployment(model: ModelShape, accelerator: Accelerator, options: DeploymentOptions = {}): Deployment {
-  const { weights = model.weights, kv = 'bf16', tp = 1, dp = 1 } = options;
+  const { weights = model.weights, kv = 'bf16', tp = 1, dp = 1, pp = 1 } = options;
   for (const [name, value] of [
     ['tensor parallelism', tp],
     ['data parallelism', dp],
+    ['pipeline parallelism', pp],
   ] as const) {
     if (!Number.isInteger(value) || value < 1)
       throw new InputError(`${name} ${value} must be a whole number of 1 or more`);
@@ -53,7 +57,12 @@ export function deployment(model: ModelShape, accelerator: Accelerator, options:
       `tensor parallelism ${tp} neither divides nor is a multiple of the ${model.kvHeads} KV heads of ${model.name}; use ${divisors(model.kvHeads, 16).join(', ')}`,
     );
   }
-  return { model, accelerator, weights, kv, tp, dp };
+  if (pp > model.layers) {
+    throw new InputError(
+      `pipeline parallelism ${pp} exceeds the ${model.layers} layers of ${model.name}; use at most ${model.layers} stages`,
+    );
+  }
+  return { model, accelerator, weights, kv, tp, dp, ...(pp > 1 && { pp }) };
 }
 
 function divisors(n: number, most: number): number[] {
@@ -61,15 +70,24 @@ function divisors(n: number, most: number): number[] {
 }
 
 export function devices(d: Deployment): number {
-  return d.tp * d.dp;
+  return d.tp * d.dp * stages(d);
+}
+
+export function stages(d: Deployment): number {
+  return d.pp ?? 1;
 }
 
 /**
  * Share of a sequence's KV on each of its rank's devices: 1/tp, but a KV head is never split, and MLA's latent is kept
- * whole on each.
+ * whole on each. A pipeline stage has its layers' alone: the fullest stage's, where the layers do not divide.
  */
 export function kvShare(d: Deployment): number {
-  return d.model.mla ? 1 : Math.max(1 / d.tp, 1 / d.model.kvHeads);
+  return stageShare(d) * (d.model.mla ? 1 : Math.max(1 / d.tp, 1 / d.model.kvHeads));
+}
+
+/** Share of the layers on the fullest stage. */
+export function stageShare(d: Deployment): number {
+  return Math.ceil(d.model.layers / stages(d)) / d.model.layers;
 }
 
 /** Bytes of weights one device holds, by part; of the experts, one layer's for each part that is named so. */
@@ -100,8 +118,10 @@ export function deviceWeights(d: Deployment, p: MatrixParams = matrixParams(d.mo
 /** Bytes of weights on one device. */
 export function weightBytesPerDevice(d: Deployment): number {
   const w = deviceWeights(d);
-  const experts = d.model.moe ? (d.model.moe.layers * d.model.moe.experts * w.expert) / devices(d) : 0;
-  return w.attention + w.dense + w.shared + experts + w.head + w.embedding;
+  const experts = d.model.moe ? (d.model.moe.layers * d.model.moe.experts * w.expert) / (d.tp * d.dp) : 0;
+  // Of a pipeline the last stage has the LM head, the first the embedding, as large or smaller.
+  const ends = stages(d) > 1 ? Math.max(w.head, w.embedding) : w.head + w.embedding;
+  return stageShare(d) * (w.attention + w.dense + w.shared + experts) + ends;
 }
 
 /** Bytes of weights one device reads in a step of `tokens` tokens: of its experts those expected to be touched. */

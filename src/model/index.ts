@@ -1,5 +1,6 @@
 /** Hardware × model × precision → step time and KV pool. Pure; runs in a browser. */
 export * from './accelerator.ts';
+export * from './adjusted.ts';
 export * from './calibrated.ts';
 export { ACCELERATORS } from './catalogue/accelerators.ts';
 export { MODELS } from './catalogue/models.ts';

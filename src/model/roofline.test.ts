@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { accelerator } from './accelerator.ts';
+import { PipelinedStepModel, SkewedStepModel } from './adjusted.ts';
 import { calibrated, SERVED_2026 } from './calibrated.ts';
-import { type DeploymentOptions, deployment } from './deployment.ts';
+import { type DeploymentOptions, deployment, kvPoolSequences, weightBytesPerDevice } from './deployment.ts';
 import { IdealStepModel, idealRow, largestBatch } from './ideal.ts';
 import { model } from './lookup.ts';
 import { batchRow, decodeMs, largestBatchUnder, prefillMs } from './operating.ts';
@@ -84,6 +85,49 @@ describe('RooflineStepModel', () => {
     expect(piece.slope).toBe(0);
     expect(piece.untilKv).toBeGreaterThan(400);
     expect(decodeMs(slow, 1, piece.untilKv)).toBeGreaterThan(0);
+  });
+});
+
+describe('adjusted step models', () => {
+  const piece: DecodePiece = { ms: 0, slope: 0, untilKv: 0 };
+  const d = on('llama-3.1-70b', 'h100-sxm', { tp: 2, pp: 4 });
+  const { pp: _, ...stage } = d;
+  const inner = new RooflineStepModel(stage, SERVED_2026);
+
+  it('a pipeline takes what all layers take for its microbatch, and the sends', () => {
+    const pipe = new PipelinedStepModel(inner, d);
+    expect(decodeMs(pipe, 64, 2048)).toBeGreaterThan(decodeMs(inner, 16, 2048));
+    expect(decodeMs(pipe, 64, 2048)).toBeLessThan(1.05 * decodeMs(inner, 16, 2048) + 0.1);
+    // More tokens a second than one stage's devices alone would give, fewer than four times as many.
+    const ratio = decodeMs(inner, 64, 2048) / decodeMs(pipe, 64, 2048);
+    expect(ratio).toBeGreaterThan(1);
+    expect(ratio).toBeLessThan(4);
+    expect(kvPoolSequences(d, 2048)).toBeGreaterThan(4 * kvPoolSequences(stage, 2048));
+    // The ends have an embedding or a head of their own.
+    const share = weightBytesPerDevice(d) / weightBytesPerDevice(stage);
+    expect(share).toBeGreaterThan(0.25);
+    expect(share).toBeLessThan(0.27);
+  });
+  it('agree with themselves between a decode piece and a step', () => {
+    for (const step of [new PipelinedStepModel(inner, d), new SkewedStepModel(inner, 1.3)]) {
+      for (const [n, each] of [
+        [1, 10],
+        [7, 300],
+        [64, 2000],
+      ] as const) {
+        step.decode(n, n * each, piece);
+        const at = (kv: number): number =>
+          step.stepMs({ ...emptyBatch(), decodeSequences: n, decodeTokens: n, decodeKv: kv });
+        expect(piece.ms).toBeCloseTo(at(n * each), 12);
+        const end = Math.min(piece.untilKv, n * each + 10_000) - 1;
+        expect(at(end)).toBeCloseTo(piece.ms + piece.slope * (end - n * each), 9);
+      }
+    }
+  });
+  it('uneven KV costs its factor of what reading grows by', () => {
+    const skewed = new SkewedStepModel(inner, 1.5);
+    const [a, b] = [decodeMs(inner, 64, 1000), decodeMs(inner, 64, 5000)];
+    expect(decodeMs(skewed, 64, 5000) - decodeMs(skewed, 64, 1000)).toBeCloseTo(1.5 * (b - a), 9);
   });
 });
 

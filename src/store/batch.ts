@@ -153,7 +153,25 @@ export class BatchBuilder {
       this.#setFloat(row, SLOT.server_e2e_ms, server.e2e);
       this.#setFloat(row, SLOT.server_load_ms, server.load);
     }
-    const texts = [r.class, connection?.http, r.reason || null, r.detail || null, r.finishReason, r.model];
+    const { passage } = r;
+    if (passage) {
+      this.#setFloat(row, SLOT.queued_ms, passage.queued);
+      if (passage.firstWritten !== undefined) this.#set(row, SLOT.first_written_us, toMicros(passage.firstWritten));
+      if (passage.lastWritten !== undefined) this.#set(row, SLOT.last_written_us, toMicros(passage.lastWritten));
+      this.#setFloat(row, SLOT.stalled_ms, passage.stalled);
+    }
+    const texts = [
+      r.class,
+      connection?.http,
+      r.reason || null,
+      r.detail || null,
+      r.finishReason,
+      r.model,
+      passage?.tenant,
+      passage?.upstream,
+      passage?.requestId,
+      passage?.traceId,
+    ];
     for (let i = 0; i < texts.length; i++) this.#texts[i]!.push(texts[i] ?? null);
 
     const n = timeline.length;

@@ -119,6 +119,10 @@ export const NUMBERS = [
   millis('server_decode_ms', 'The server’s own decode time'),
   millis('server_e2e_ms', 'The server’s own total time'),
   millis('server_load_ms', 'The server’s time to load the model'),
+  millis('queued_ms', 'How long a proxy’s own concurrency cap held it back; NULL without a cap'),
+  stamp('first_written_us', 'First output written on to a proxy’s client; the other stamps are receipts'),
+  stamp('last_written_us', 'Last output written on to it'),
+  millis('stalled_ms', 'How long the upstream was kept waiting because a proxy’s client read slowly'),
 ] as const satisfies readonly NumberColumn[];
 
 export const TEXTS = [
@@ -128,6 +132,10 @@ export const TEXTS = [
   text('detail', 'Why, in the server’s or system’s words, cleaned and cut; NULL when there are none'),
   text('finish_reason', 'The server’s own finish word, choices joined by |'),
   text('model', 'The model by the server’s name for it'),
+  text('tenant', 'Who asked, as a proxy was told by a header; of bounded cardinality'),
+  text('upstream', 'Where a proxy sent it'),
+  text('request_id', 'x-request-id as a proxy passed it on'),
+  text('trace_id', 'W3C trace id the caller sent to a proxy'),
 ] as const satisfies readonly TextColumn[];
 
 const list = (name: string, element: string, carrier: string, unit: string, meaning: string): ListColumn => ({
@@ -242,6 +250,9 @@ export function toCarrier(column: Column): string {
       return `coalesce(CAST(${name} AS ${carrierType(column)}), []) AS ${name}`;
   }
 }
+
+/** No row, of every column: laid beside a file of an earlier version, it lends the columns that file has not. */
+export const NO_ROW = `SELECT ${COLUMNS.map((c) => `NULL::${storedType(c)} AS ${c.name}`).join(', ')} WHERE false`;
 
 /** What a reader selects: every column as its carrier, in order, and last a hash of the texts together (`TextReader`). */
 export const CARRIERS = [...COLUMNS.map(toCarrier), `hash(${TEXTS.map((t) => t.name).join(', ')}) AS texts_hash`];

@@ -4,7 +4,7 @@
  */
 import { type DuckDBDataChunk, DuckDBListVector } from '@duckdb/node-api';
 import { OUTCOMES } from '../core/outcome.ts';
-import type { RequestRecord, Stamps } from '../core/record.ts';
+import type { Passage, RequestRecord, Stamps } from '../core/record.ts';
 import type { ServerTimes, Usage } from '../core/stream.ts';
 import { EMPTY_TIMELINE, type Timeline } from '../core/timeline.ts';
 import { COLUMNS, FINISHES, LISTS, NUMBERS, PHASES, SLOT, TEXT_SLOT, TEXTS } from './columns.ts';
@@ -154,7 +154,37 @@ function recordOf(c: readonly Numbers[], texts: Texts, row: number, timeline: Ti
   if (model !== undefined) record.model = model;
   const server = serverOf(c, row);
   if (server) record.server = server;
+  const passage = passageOf(c, texts, row);
+  if (passage) record.passage = passage;
   return record;
+}
+
+function passageOf(c: readonly Numbers[], texts: Texts, row: number): Passage | undefined {
+  const upstream = texts[TEXT_SLOT.upstream];
+  const tenant = texts[TEXT_SLOT.tenant];
+  const requestId = texts[TEXT_SLOT.request_id];
+  const traceId = texts[TEXT_SLOT.trace_id];
+  // A proxy's row has at least one of these, or was refused before it had.
+  const queued = c[SLOT.queued_ms]![row]!;
+  if (
+    upstream === undefined &&
+    tenant === undefined &&
+    requestId === undefined &&
+    traceId === undefined &&
+    !has(queued)
+  )
+    return undefined;
+  const passage: Mutable<Passage> = {};
+  if (tenant !== undefined) passage.tenant = tenant;
+  if (upstream !== undefined) passage.upstream = upstream;
+  if (requestId !== undefined) passage.requestId = requestId;
+  if (traceId !== undefined) passage.traceId = traceId;
+  if (has(queued)) passage.queued = queued;
+  let x: number;
+  if (has((x = c[SLOT.first_written_us]![row]!))) passage.firstWritten = x / 1000;
+  if (has((x = c[SLOT.last_written_us]![row]!))) passage.lastWritten = x / 1000;
+  if (has((x = c[SLOT.stalled_ms]![row]!))) passage.stalled = x;
+  return passage;
 }
 
 /** Not NaN, which stands for what is missing. */

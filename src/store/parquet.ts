@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from '@duckdb/node-api';
+import { NO_ROW } from './columns.ts';
 import { why } from './folder.ts';
 import { quote } from './json.ts';
 
@@ -125,11 +126,15 @@ async function stream(
   ];
   const options = only ? 'file_row_number = true' : 'union_by_name = true';
   const where = wheres.length === 0 ? '' : ` WHERE ${wheres.join(' AND ')}`;
-  const sql = `${query.select} FROM read_parquet([${list}], ${options})${where}`;
+  const from = `read_parquet([${list}], ${options})`;
   let result: DuckDBResult;
   let next: Promise<DuckDBDataChunk | null>;
   try {
-    result = await db.stream(sql);
+    result = await db.stream(`${query.select} FROM ${from}${where}`).catch((error: Error) => {
+      if (!/column "?\w+"? not found/i.test(error.message)) throw error;
+      // Written before some column was added: NULL in every row.
+      return db.stream(`${query.select} FROM (SELECT * FROM ${from} UNION ALL BY NAME ${NO_ROW})${where}`);
+    });
     next = result.fetchChunk();
   } catch (error) {
     return why(error);

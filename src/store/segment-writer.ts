@@ -6,9 +6,11 @@
 import { readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import type { Millis } from '../base/units.ts';
 import type { Batch } from './batch.ts';
 import { COLUMNS, toStored } from './columns.ts';
 import { quote, writeJson } from './json.ts';
+import { type Keep, type RowFile, toForget, toRoll } from './retention.ts';
 import { RowSource } from './row-source.ts';
 import { type Segment, segmentName, segmentsOf } from './segments.ts';
 
@@ -35,6 +37,9 @@ export class SegmentWriter {
   #rows = 0;
   #segments = 0;
   readonly #compacted: Segment[] = [];
+  /** Row files in order, where the run keeps only some of them. */
+  #files: RowFile[] = [];
+  #forgotten = 0;
 
   private constructor(folder: string, instance: DuckDBInstance, db: DuckDBConnection) {
     this.#folder = folder;
@@ -57,7 +62,7 @@ export class SegmentWriter {
   }
 
   /** Everything added so far into segments. @throws when one cannot be written; what it would have held is kept. */
-  async flush(): Promise<void> {
+  async flush(now: Millis = 0): Promise<void> {
     while (this.#waiting.length > 0) {
       const batches = this.#waiting.slice(0, SEGMENT_BATCHES);
       const name = segmentName(this.#segments + 1);
@@ -65,13 +70,42 @@ export class SegmentWriter {
       await this.#copy(`SELECT ${COLUMNS.map(toStored).join(', ')} FROM ${this.#source.name}()`, name);
       this.#source.set([]);
       this.#segments++;
-      this.#rows += batches.reduce((sum, b) => sum + b.rows, 0);
+      const rows = batches.reduce((sum, b) => sum + b.rows, 0);
+      this.#rows += rows;
+      const { size: bytes } = statSync(join(this.#folder, name));
+      this.#files.push({ first: this.#segments, last: this.#segments, rows, bytes, born: now, newest: now });
       this.#waiting = this.#waiting.slice(batches.length);
     }
   }
 
   writeCursor(cursor: object): void {
-    writeJson(this.#folder, 'cursor.json', { ...cursor, segments: this.#segments, rows: this.#rows });
+    writeJson(this.#folder, 'cursor.json', { ...cursor, segments: this.#segments, rows: this.#rows - this.#forgotten });
+  }
+
+  /** Keeps the folder within bounds: small files into larger ones, the oldest away. */
+  async roll(keep: Keep, now: Millis): Promise<void> {
+    const forget = toForget(this.#files, keep, now);
+    this.#files = this.#files.slice(forget.length);
+    for (const file of forget) {
+      rmSync(join(this.#folder, segmentName(file.first, file.last)), { force: true });
+      this.#forgotten += file.rows;
+    }
+    const small = toRoll(this.#files, keep, now);
+    const [first] = small;
+    const last = small.at(-1);
+    if (first === undefined || last === undefined) return;
+    const list = small.map((f) => quote(join(this.#folder, segmentName(f.first, f.last)))).join(', ');
+    const name = segmentName(first.first, last.last);
+    await this.#copy(`SELECT * FROM read_parquet([${list}])`, name);
+    for (const f of small) rmSync(join(this.#folder, segmentName(f.first, f.last)), { force: true });
+    this.#files.splice(-small.length, small.length, {
+      first: first.first,
+      last: last.last,
+      rows: small.reduce((sum, f) => sum + f.rows, 0),
+      bytes: statSync(join(this.#folder, name)).size,
+      born: first.born,
+      newest: last.newest,
+    });
   }
 
   /**

@@ -10,7 +10,7 @@ const port = parentPort;
 if (!port) throw new Error('internal: store/worker.js must be started as a worker thread');
 // Writing can wait, stamping cannot. On Linux 0 is the calling thread alone; elsewhere it would be the whole process.
 if (process.platform === 'linux') setPriority(0, 19);
-const { folder, memory, busy } = workerData as WorkerStart;
+const { folder, memory, busy, keep } = workerData as WorkerStart;
 const tell = (message: FromWorker): void => port.postMessage(message);
 
 let writer: SegmentWriter | undefined;
@@ -37,9 +37,16 @@ async function handle(message: ToWorker): Promise<void> {
       return;
     case 'flush': {
       const problem = await failing(async (w) => {
-        await w.flush();
+        await w.flush(message.now);
         w.writeCursor(message.cursor);
       });
+      if (keep && problem === undefined) {
+        // Where this fails the files stay as they are, and the cursor is still true of them.
+        await failing(async (w) => {
+          await w.roll(keep, message.now);
+          w.writeCursor(message.cursor);
+        });
+      }
       tell({ kind: 'flushed', rows: writer.written.rows, problem });
       return;
     }
@@ -47,7 +54,7 @@ async function handle(message: ToWorker): Promise<void> {
       let problem = await failing((w) => w.flush());
       if (problem === undefined) {
         // Compaction is a convenience: when there is no room for it the segments stay as they are.
-        const compacted = await failing((w) => w.compact());
+        const compacted = keep ? undefined : await failing((w) => w.compact());
         problem = await failing((w) => w.writeCursor({ ...message.cursor, closed: true }));
         if (compacted === undefined && problem === undefined) await failing((w) => w.removeCompacted());
       }

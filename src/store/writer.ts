@@ -13,6 +13,7 @@ import { makeFolder, why } from './folder.ts';
 import { writeJson } from './json.ts';
 import { type CursorState, HEALTH_SCHEMA, type JsonObject, REPORT_SCHEMA, type RunMeta, START } from './meta.ts';
 import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
+import type { Keep } from './retention.ts';
 import { metaToDisk } from './run-json.ts';
 import { workerUrl } from './worker-url.ts';
 
@@ -23,6 +24,8 @@ export interface RunOptions {
   readonly every?: Millis;
   /** Bytes of records that may be pending before the sink is `full`. At twice that, records are dropped and counted. */
   readonly pendingBytes?: number;
+  /** What of a run that never ends is kept. With it files are rolled as it goes, and not compacted at the end. */
+  readonly keep?: Keep;
 }
 
 export interface RunCounts {
@@ -64,7 +67,14 @@ export async function createRun(dir: string, name: string, meta: RunMeta, option
   const busy = busyCells();
   const atExit = (): void => stopAndWait(busy);
   process.once('exit', atExit);
-  const worker = new Worker(workerUrl(), { workerData: { folder, memory: WORKER_MEMORY, busy } satisfies WorkerStart });
+  const worker = new Worker(workerUrl(), {
+    workerData: {
+      folder,
+      memory: WORKER_MEMORY,
+      busy,
+      ...(options.keep && { keep: options.keep }),
+    } satisfies WorkerStart,
+  });
   worker.once('exit', () => process.removeListener('exit', atExit));
   await new Promise<void>((resolve, reject) => {
     const fail = (problem: string): void =>
@@ -221,7 +231,7 @@ class FolderWriter implements RunWriter {
     if (this.#inFlight || this.#isGone || this.#closing) return;
     this.#send();
     this.#await();
-    this.#post({ kind: 'flush', cursor: this.#snapshot() });
+    this.#post({ kind: 'flush', cursor: this.#snapshot(), now: this.#clock.now() });
   }
 
   /** Notes that all sent so far will be answered for. */

@@ -19,6 +19,7 @@ import { live } from './live.ts';
 import { merge } from './merge.ts';
 import { model } from './model.ts';
 import { plan } from './plan.ts';
+import { proxy } from './proxy.ts';
 import { report } from './report.ts';
 import { rules } from './rules.ts';
 import { simulate } from './simulate.ts';
@@ -41,6 +42,7 @@ const routes = buildRouteMap({
     simulate,
     calibrate,
     plan,
+    proxy,
     validate,
     rules,
     merge,

@@ -106,8 +106,8 @@ export async function reportOfRun(run: RunReader, options: ReportOptions = {}): 
     contract,
     cohort: fold,
     throughput: throughput.finish(),
-    // Of a client that was not ours nothing is known.
-    ...(target.kind !== 'imported' && { client }),
+    // Of clients that were not ours nothing is known.
+    ...(target.kind !== 'imported' && target.kind !== 'proxy' && { client }),
     facts: {
       name: run.meta.name,
       ...facts(target, { endpoint: 'target', model: 'model', dialect: 'dialect' }),

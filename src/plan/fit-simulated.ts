@@ -73,6 +73,9 @@ export function fitRequests(all: readonly Seen[], options: SimulatedFitOptions):
     ['maxBatchedTokens', options.tryBatchedTokens ?? []],
     ['kvTokens', options.tryKvTokens ?? []],
   ] as const) {
+    if (values.length === 0) continue;
+    // As many rounds for what is as for what is tried: else whatever comes later looks better.
+    sum = solve(FORMS.sum, on, sum.x, 5);
     let least = gapLoss(on, sum);
     for (const value of values) {
       const other = { ...on, limits: { ...on.limits, [key]: value } };

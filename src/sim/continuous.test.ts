@@ -157,41 +157,6 @@ describe('batching', () => {
   });
 });
 
-describe('against queueing theory', () => {
-  // One sequence at a time, prompt and first token in one step of 1 ms, then a step of 1 ms a token: service = output ms.
-  const limits = limitsOf({ kvBlocks: 10_000, maxSeqs: 1, maxBatchedTokens: 64 });
-  const serve = linearModel({ base: 1 });
-  const mean = (xs: readonly number[]): number => xs.reduce((a, b) => a + b, 0) / xs.length;
-  const waits = (
-    rate: number,
-    length: (u: () => number) => number,
-  ): { wait: number; inSystem: number; time: number; span: number } => {
-    const offers = poisson(40_000, rate, 5, (i, u) => spec(i, 1, length(u)));
-    const done = all(new ContinuousReplica(serve, limits), offers);
-    const time = mean(done.map((f) => f.ended - f.arrived));
-    return { wait: mean(done.map((f) => f.scheduled - f.arrived)), inSystem: 0, time, span: done.at(-1)!.ended };
-  };
-
-  it('M/D/1: mean wait ρ/(2μ(1−ρ))', () => {
-    const service = 100;
-    for (const rho of [0.5, 0.8]) {
-      const { wait } = waits((1000 * rho) / service, () => service);
-      expect(wait / ((rho * service) / (2 * (1 - rho)))).toBeCloseTo(1, 0.9);
-    }
-  });
-
-  it('M/M/1: mean wait ρ/(μ−λ), with service rounded up to whole tokens (Pollaczek–Khinchine)', () => {
-    const service = 200;
-    const p = 1 / service; // geometric: mean 1/p, second moment (2−p)/p²
-    for (const rho of [0.5, 0.7]) {
-      const lambda = rho / service;
-      const { wait } = waits(1000 * lambda, (u) => Math.max(1, Math.ceil(Math.log(1 - u()) / Math.log(1 - p))));
-      const expected = (lambda * (2 - p)) / p ** 2 / (2 * (1 - rho));
-      expect(wait / expected).toBeCloseTo(1, 0.9);
-    }
-  });
-});
-
 describe('skipping', () => {
   it('gives the same times as stepping one by one', () => {
     // A model whose pieces end at every step forces a run of one step each.

@@ -50,8 +50,8 @@ export class PrefixIndex {
     const n = Math.min(hashes.length, most);
     let i = 0;
     while (i < n) {
-      const run = this.#heads.get(hashes[i]!);
-      if (run === undefined) break;
+      const run = this.#at(hashes, i);
+      if (run === NONE) break;
       const to = this.#agreeing(run, hashes, i, n);
       this.#found[this.#founds] = run;
       this.#foundBlocks[this.#founds++] = to - i;
@@ -87,8 +87,8 @@ export class PrefixIndex {
   adopt(hashes: readonly number[], from: number, to: number, held: Held | undefined): Held | undefined {
     let i = from;
     while (i < to) {
-      const known = this.#heads.get(hashes[i]!);
-      if (known === undefined) break;
+      const known = this.#at(hashes, i);
+      if (known === NONE) break;
       i = this.#agreeing(known, hashes, i, to);
     }
     if (i >= to) return held;
@@ -139,17 +139,22 @@ export class PrefixIndex {
     }
   }
 
+  /** The run that begins with `hashes[i]`. One that does so at another place of its prompt is not the same prefix. */
+  #at(hashes: readonly number[], i: number): number {
+    const run = this.#heads.get(hashes[i]!);
+    return run !== undefined && this.#from[run] === i ? run : NONE;
+  }
+
   /** First place after `i` where `hashes` leaves the run that begins with `hashes[i]`, `to` at most. */
   #agreeing(run: number, hashes: readonly number[], i: number, to: number): number {
     const own = this.#hashes[run]!;
-    const shift = this.#from[run]! - i;
     const end = Math.min(to, i + this.#length[run]!);
-    if (own[shift + end - 1] === hashes[end - 1]) return end;
+    if (own[end - 1] === hashes[end - 1]) return end;
     let same = i + 1;
     let differs = end - 1;
     while (same < differs) {
       const k = (same + differs) >> 1;
-      if (own[shift + k] === hashes[k]) same = k + 1;
+      if (own[k] === hashes[k]) same = k + 1;
       else differs = k;
     }
     return same;

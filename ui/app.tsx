@@ -9,12 +9,14 @@ import { CapacityView } from './views/capacity.tsx';
 import { RequestsView } from './views/requests.tsx';
 import { RunView } from './views/run.tsx';
 
-// An exported page is the entry alone: what needs a server, or the engine model, stands apart.
-const RunsView = lazy(() => import('./views/runs.tsx'));
-const PlanView = lazy(() => import('./views/plan.tsx'));
-const LiveView = lazy(() => import('./views/live.tsx'));
-const DiagnosisView = lazy(() => import('./views/diagnosis.tsx'));
-const CompareView = lazy(() => import('./views/compare.tsx'));
+// What needs a server, or the engine model, is loaded when it is looked at, and an exported page does without it.
+const PAGE = import.meta.env.MODE === 'page';
+const None = () => null;
+const RunsView = PAGE ? None : lazy(() => import('./views/runs.tsx'));
+const PlanView = PAGE ? None : lazy(() => import('./views/plan.tsx'));
+const LiveView = PAGE ? None : lazy(() => import('./views/live.tsx'));
+const DiagnosisView = PAGE ? None : lazy(() => import('./views/diagnosis.tsx'));
+const CompareView = PAGE ? None : lazy(() => import('./views/compare.tsx'));
 
 const NAV: readonly {
   readonly view: View;

@@ -26,9 +26,8 @@ export function exportPage(run: Exported, pages = readPages()): string {
   const { contract } = run.report;
   const cadence = Math.min(contract.limits.gap ?? 1000, 20 * (contract.limits.tpot ?? 50));
   const { chunks, kept, of } = thin(run.chunks, TICKS, Math.max(1, cadence));
-  const index = String(pages.get('/index.html')?.body);
-  const script = String(pages.get(/src="\.?(\/[^"]+\.js)"/.exec(index)?.[1] ?? '')?.body ?? '');
-  const style = String(pages.get(/href="\.?(\/[^"]+\.css)"/.exec(index)?.[1] ?? '')?.body ?? '');
+  const script = String(pages.get('/page.js')?.body ?? '');
+  const style = String(pages.get('/page.css')?.body ?? '');
   if (script === '' || style === '') throw new Error('internal: the pages have no script or no style');
   const told = {
     id: run.report.run.name ?? 'run',

@@ -148,7 +148,7 @@ export function CapacityView() {
           </Figure>
         </>
       )}
-      {!file && drawable.length > 0 && (
+      {import.meta.env.MODE !== 'page' && !file && drawable.length > 0 && (
         <Predict series={drawable.filter((s) => s !== predicted)} onDone={setPredicted} />
       )}
       {reports.map((g) => (

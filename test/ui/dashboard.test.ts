@@ -1,0 +1,479 @@
+/** Each page against real run folders, made here by `bench` on the emulator, in a real browser. */
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { formatDuration, trim } from '../../src/base/units.ts';
+import type { Report } from '../../src/report/report.ts';
+import { emulate, folderOf, MAIN, type Running, run, type Served, scratch, start } from '../e2e/cli.ts';
+import { service } from '../services/service.ts';
+import { cells, expectAccessible, kpi, launch, shot, type Watched, watched } from './browser.ts';
+
+const HOSTILE = '<img src=x onerror=alert(1)>';
+const chromium = service('chromium');
+if (chromium === undefined && process.env.CI === 'true')
+  throw new Error('chromium is not installed; run test/services/install');
+
+const percent = (x: number, digits = 4): string => `${trim(100 * x, digits)} %`;
+
+// A dozen processes are started here: on a machine shared with other work that takes its time.
+describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout: 180_000 }, () => {
+  const { dir, remove } = scratch();
+  const runs = join(dir, 'runs');
+  const SLO = ['--slo', 'ttft=400ms,tpot=40ms,gap=150ms,e2e=20s'];
+  let server: Served;
+  let ui: Running;
+  let base: string;
+  let browser: Browser;
+  let id: string;
+  let report: Report;
+  let sweep: string;
+  const id_of = (folder: string): string => folder.split('/').at(-1) as string;
+
+  beforeAll(async () => {
+    mkdirSync(runs, { recursive: true });
+    server = await emulate([
+      ...['--ttft', '30ms', '--itl', '8ms', '--served-model-name', HOSTILE],
+      ...['--fault', 'http-503=6%', '--fault', 'stall=10%:300ms', '--fault', 'early-eof=4%', '--seed', '3'],
+    ]);
+    [browser] = await Promise.all([
+      launch(chromium as string),
+      (async () => {
+        const common = ['bench', server.url, ...SLO, '--out', runs, '--output', '12', '--input', '16'];
+        const main = await run([
+          ...common,
+          '--rate',
+          '40',
+          '--duration',
+          '3s',
+          '--warmup',
+          '500ms',
+          '--name',
+          'main',
+          '--json',
+        ]);
+        id = id_of(folderOf(main));
+        const [told, swept] = await Promise.all([
+          run(['report', join(runs, id), '--json']),
+          run([...common, '--rates', '5,20', '--duration', '1s', '--warmup', '200ms', '--name', 'sweep', '--json']),
+        ]);
+        report = JSON.parse(told.stdout);
+        sweep = id_of(folderOf(swept));
+      })(),
+    ]);
+    // A run that was killed, one whose rows are damaged, one without rows, and one that is no run.
+    const from = join(runs, id);
+    const copy = (name: string): string => {
+      const to = join(runs, name);
+      cpSync(from, to, { recursive: true });
+      rmSync(join(to, 'report.json'));
+      const meta = JSON.parse(readFileSync(join(to, 'run.json'), 'utf8'));
+      writeFileSync(join(to, 'run.json'), JSON.stringify({ ...meta, name }));
+      return to;
+    };
+    const cursorOf = (folder: string) => JSON.parse(readFileSync(join(folder, 'cursor.json'), 'utf8'));
+    const cut = copy('cut');
+    const open = { operation: 99_999, attempt: 0, scheduled_us: 1_000_000, class: 'default', dispatched_us: 1_000_100 };
+    writeFileSync(join(cut, 'cursor.json'), JSON.stringify({ ...cursorOf(cut), closed: false, pid: 0, open: [open] }));
+    const damaged = copy('damaged');
+    for (const f of readdirSync(damaged)) if (f.endsWith('.parquet')) truncateSync(join(damaged, f), 300);
+    const empty = copy('empty');
+    for (const f of readdirSync(empty)) if (f !== 'run.json') rmSync(join(empty, f));
+    mkdirSync(join(runs, 'garbage'));
+    writeFileSync(join(runs, 'garbage', 'run.json'), '{"schema": "goodput.run/1", "name": "<script>alert(2)</script>"');
+    writeFileSync(
+      join(from, 'diagnosis.json'),
+      JSON.stringify({
+        verdict: 'cause found',
+        causes: [
+          {
+            id: 'kv-pressure',
+            confidence: 0.82,
+            evidence: [{ text: `KV usage rose ${HOSTILE}`, before: 0.5, after: 0.96 }],
+          },
+        ],
+        attribution_ms: { queue: 740, prefill: 210, residual: -20 },
+        ruled_out: ['cold-start: the process is old'],
+        missing: [],
+      }),
+    );
+    ui = start(['ui', runs, '--port', '0', '--json']);
+    base = JSON.parse((await ui.said(/^\{.*\}$/m))[0]).url;
+  }, 180_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    ui?.child.kill('SIGTERM');
+    await ui?.done;
+    await server?.stop();
+    remove();
+  });
+
+  async function open(hash: string, options: { dark?: boolean } = {}): Promise<Watched> {
+    const w = await watched(browser, { origin: base, ...options });
+    await w.page.goto(`${base}#${hash}`);
+    return w;
+  }
+  const done = async ({ page, complaints }: Watched): Promise<void> => {
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  };
+
+  it('lists runs with what became of them, finds, tags, and chooses by keyboard', async () => {
+    const w = await open('/runs');
+    const { page } = w;
+    const row = page.locator(`tr[data-run="${id}"]`);
+    await row.waitFor();
+    await page.screenshot();
+    expect(await row.innerText()).toContain(HOSTILE);
+    expect(await row.innerText()).toContain(percent(report.attainment.value as number, 3));
+    expect(await page.locator('tr[data-run="cut"]').innerText()).toMatch(/cut/);
+    expect(await page.locator('tr[data-run="garbage"]').innerText()).toMatch(/corrupt[\s\S]*not valid JSON/);
+    await expectAccessible(page, 'Runs');
+    await shot(page, 'runs-light');
+
+    await page.getByRole('button', { name: 'Tag main' }).click();
+    await page.keyboard.type('nightly');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Take away tag nightly' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('h1').click();
+    await page.keyboard.press('/');
+    await page.keyboard.type('nightly');
+    await page.waitForFunction("document.querySelectorAll('tr[data-run]').length === 1");
+    expect(page.url()).toContain('q=nightly');
+    await page.locator('input[type=search]').fill('');
+    await page.getByRole('checkbox', { name: 'Choose main' }).focus();
+    await page.keyboard.press('Space');
+    await page.getByRole('checkbox', { name: 'Choose cut' }).focus();
+    await page.keyboard.press('Space');
+    await page.getByRole('button', { name: /^Compare 2/ }).click();
+    await page.waitForFunction('document.querySelectorAll(\'[aria-label="Figures of the runs"] tbody tr\').length > 8');
+    const figures = await cells(page, 'Figures of the runs');
+    expect(figures.find((r) => r[0] === 'attainment')?.[1]).toBe(percent(report.attainment.value as number));
+    await expectAccessible(page, 'Compare');
+    await shot(page, 'compare-light');
+    await done(w);
+  });
+
+  it('shows a run with the figures of report --json', async () => {
+    const w = await open(`/run?run=${id}`);
+    const { page } = w;
+    await page.locator('.scatter canvas').waitFor();
+    const a = report.attainment;
+    expect(await kpi(page, 'attainment')).toBe(percent(a.value as number));
+    expect(await page.locator('[data-kpi=attainment] .more').innerText()).toBe(
+      `95 %: ${percent(a.low as number, 3)} to ${percent(a.high as number, 3)}`,
+    );
+    expect(await kpi(page, 'goodput')).toBe(`${trim(report.goodput_rps as number, 4)}/s`);
+    expect(await kpi(page, 'throughput')).toBe(`${trim(report.throughput_tps as number, 4)} tok/s`);
+    const ledger = await page
+      .locator('[data-cohort] [data-class]')
+      .evaluateAll((list) =>
+        (list as unknown as { dataset: { class: string }; querySelector(s: string): { textContent: string } }[]).map(
+          (el) => [el.dataset.class, Number(el.querySelector('b').textContent.replace(/,/g, ''))] as const,
+        ),
+      );
+    const want = Object.entries(report.cohort)
+      .filter(([k, n]) => !['offered', 'window_s', 'excluded'].includes(k) && n !== 0)
+      .map(([k, n]) => [k.replace('_', '-'), n]);
+    expect(Object.fromEntries(ledger)).toEqual(Object.fromEntries(want));
+    expect(ledger.reduce((sum, [, n]) => sum + n, 0)).toBe(report.cohort.offered);
+    for (const [limit, n] of Object.entries(report.misses)) {
+      expect(await page.locator(`[data-miss="${limit}"]`).innerText()).toBe(String(n));
+    }
+    const table = await cells(page, 'Quantiles over measured values and over offered operations');
+    for (const [word, key] of [
+      ['TTFT', 'ttft_ms'],
+      ['TPOT', 'tpot_ms'],
+      ['E2E', 'e2e_ms'],
+      ['max gap', 'max_gap_ms'],
+    ] as const) {
+      const m = report.metrics[key];
+      const row = table.find((r) => r[0] === word);
+      if (!m) expect(row).toBeUndefined();
+      else {
+        const q = (x: 'p50' | 'p99'): string => `${formatDuration(m[x])}${m.unsupported.includes(x) ? '*' : ''}`;
+        expect([row?.[1], row?.[3], row?.[6]]).toEqual([String(m.count), q('p50'), q('p99')]);
+      }
+    }
+    // Moved to where it was: the page's own verdicts are the report's.
+    await page.locator('summary', { hasText: 'Table: TTFT × TPOT' }).click();
+    const quads = (await cells(page, 'TTFT × TPOT')).map((r) => Number(r[1]));
+    expect(quads.reduce((x, y) => x + y, 0)).toBe(report.cohort.offered);
+    await expectAccessible(page, 'Run');
+    await shot(page, 'run-light');
+    await done(w);
+  });
+
+  it('judges again as report --slo does, by typing, by keyboard, by dragging, and links to it', async () => {
+    const w = await open(`/run?run=${id}`);
+    const { page } = w;
+    await page.locator('.scatter canvas').waitFor();
+    const type = async (term: string, text: string): Promise<void> => {
+      await page.locator(`#term-${term}`).fill(text);
+      await page.keyboard.press('Enter');
+    };
+    await type('gap', '');
+    await type('ttft', '45 ms');
+    await type('tpot', '20');
+    const other = JSON.parse(
+      (await run(['report', join(runs, id), '--slo', 'ttft=45ms,tpot=20ms,e2e=20s', '--json'])).stdout,
+    ) as Report;
+    expect(other.cohort.good).not.toBe(report.cohort.good);
+    await page.waitForFunction(`document.querySelector('[data-class=good] b')?.textContent === '${other.cohort.good}'`);
+    expect(await kpi(page, 'attainment')).toBe(percent(other.attainment.value as number));
+    expect(await page.locator('[data-kpi=attainment] .more').innerText()).toContain(
+      `${percent(other.attainment.low as number, 3)} to ${percent(other.attainment.high as number, 3)}`,
+    );
+    expect(await page.locator('[data-miss=ttft]').innerText()).toBe(String(other.misses.ttft));
+    expect(page.url()).toMatch(/c\.gap=none/);
+
+    // The address gives the same view again.
+    const again = await watched(browser, { origin: base });
+    await again.page.goto(page.url());
+    await again.page.waitForFunction(
+      `document.querySelector('[data-class=good] b')?.textContent === '${other.cohort.good}'`,
+    );
+    await done(again);
+
+    await page.getByRole('slider', { name: 'TTFT limit' }).focus();
+    await page.keyboard.press('ArrowRight');
+    expect(await page.locator('#term-ttft').inputValue()).toBe('45.9 ms');
+    const grip = page.getByRole('slider', { name: 'TPOT limit' });
+    const at = await grip.boundingBox();
+    if (!at) throw new Error('the TPOT line is not on the page');
+    await page.mouse.move(at.x + at.width / 2, at.y + at.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(at.x + at.width / 2, at.y - 60, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForFunction("parseFloat(document.querySelector('#term-tpot').value) > 20");
+
+    await page.locator('#save-as').fill('loose');
+    await page.getByRole('button', { name: 'Save this contract' }).click();
+    await page.getByRole('button', { name: 'loose', exact: true }).waitFor();
+    await page.getByRole('button', { name: "Back to the run's own" }).click();
+    await page.waitForFunction(
+      `document.querySelector('[data-class=good] b')?.textContent === '${report.cohort.good}'`,
+    );
+    await page.getByRole('button', { name: 'loose', exact: true }).click();
+    await page.waitForFunction("parseFloat(document.querySelector('#term-tpot').value) > 20");
+    await type('ttft', 'soon');
+    expect(await page.locator('#term-ttft').getAttribute('aria-invalid')).toBe('true');
+    await done(w);
+  });
+
+  it('draws the requests, walks them by keyboard, and opens one', async () => {
+    const w = await open(`/requests?run=${id}`, { dark: true });
+    const { page } = w;
+    await page.locator('.timeline canvas').first().waitFor();
+    const ticks = "document.querySelector('.area canvas').dataset.paint !== undefined";
+    await page.waitForFunction(ticks);
+    const group = page.locator('.timeline');
+    await group.focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.locator('#request').waitFor();
+    await page.locator('[aria-label="Stamps"] tbody tr').first().waitFor();
+    expect(page.url()).toMatch(/op=\d+/);
+    const stamps = (await cells(page, 'Stamps')).map((r) => r[0]);
+    expect(stamps[0]).toBe('scheduled');
+    expect(stamps.at(-1)).toBe('ended');
+    await page.keyboard.press('+');
+    expect(page.url()).toMatch(/from=/);
+    await page.keyboard.press('0');
+    expect(page.url()).not.toMatch(/from=/);
+    await expectAccessible(page, 'Requests, dark');
+    await shot(page, 'requests-dark');
+
+    await page.locator('select[name=outcome]').selectOption('rejected');
+    const count = (await page.locator('[data-rows]').innerText()).split(' of ')[1];
+    const all = JSON.parse((await run(['report', join(runs, id), '--json'])).stdout) as Report;
+    // Warm-up is drawn too, so there may be more than the cohort's.
+    expect(Number(count?.replace(/,/g, ''))).toBeGreaterThanOrEqual(all.cohort.rejected);
+    await page.locator('label.check input').check();
+    await page.waitForFunction(
+      `document.querySelector('[data-rows]').textContent.endsWith('of ${all.cohort.rejected}')`,
+    );
+    await page.keyboard.press('Escape');
+    await done(w);
+  });
+
+  it('puts a sweep and single runs on one capacity chart', async () => {
+    const w = await open(`/capacity?run=${sweep}&with=${id}`);
+    const { page } = w;
+    await page.locator('svg.curve').first().waitFor();
+    const told = JSON.parse(readFileSync(join(runs, sweep, 'capacity.json'), 'utf8'));
+    const rows = await cells(page, `Runs of ${sweep}`);
+    expect(rows.map((r) => r[0])).toEqual(told.probes.map((p: { rate: number }) => `${trim(p.rate, 4)}/s`));
+    expect(rows.map((r) => r[3])).toEqual(told.probes.map((p: { attainment: number }) => percent(p.attainment, 3)));
+    await page.locator('summary', { hasText: 'Table: Attainment over rate' }).click();
+    const points = await cells(page, 'Attainment over rate');
+    expect(points.some((r) => r[0] === '40/s' && r[2] === percent(report.attainment.value as number))).toBe(true);
+    await page.getByLabel('input tokens').fill('16');
+    await page.getByLabel('output tokens').fill('12');
+    await page.getByRole('button', { name: 'Simulate at these rates' }).click();
+    await page.waitForFunction(
+      "[...document.querySelectorAll('.legend')].some((l) => l.textContent.includes('model: llama-3.1-8b'))",
+    );
+    await expectAccessible(page, 'Capacity');
+    await shot(page, 'capacity-light');
+    await done(w);
+  });
+
+  it('plans with the numbers of goodput model', async () => {
+    const w = await open('/plan?tpot=10&basis=ideal', { dark: true });
+    const { page } = w;
+    await page.locator('[data-kpi=largest]').waitFor();
+    const model = JSON.parse(
+      (await run(['model', '--model', 'llama-3.1-8b', '--gpu', 'h100-sxm', '--ideal', '--tpot', '10ms', '--json']))
+        .stdout,
+    );
+    expect(await kpi(page, 'largest')).toBe(String(model.largest_batch));
+    expect(await kpi(page, 'largest')).toBe('64');
+    expect(await kpi(page, 'pool')).toBe('200');
+    await page.locator('#plan-kv').selectOption('fp8');
+    await page.waitForFunction("document.querySelector('[data-kpi=largest] .value').textContent === '129'");
+    await page.locator('#plan-tpot').fill('');
+    await page.waitForFunction(
+      "document.querySelector('[data-kpi=largest] .more').textContent.includes('KV pool binds')",
+    );
+    await page.locator('#plan-tp').selectOption('16');
+    await page.locator('.problem').waitFor({ state: 'detached' });
+    await page.locator('#plan-tp').selectOption('1');
+    await page.locator('#plan-tpot').fill('12');
+    await page.getByRole('button', { name: 'Simulate' }).click();
+    await page.waitForFunction("document.body.textContent.includes('500 requests a rate')", undefined, {
+      timeout: 45_000,
+    });
+    await expectAccessible(page, 'Plan, dark');
+    await shot(page, 'plan-dark');
+    await done(w);
+  });
+
+  it('follows a running bench second by second, to its end', async () => {
+    const w = await open('/live');
+    const { page } = w;
+    await page.locator('.empty').waitFor();
+    const bench = start([
+      'bench',
+      server.url,
+      ...SLO,
+      '--out',
+      runs,
+      '--rate',
+      '20',
+      '--duration',
+      '4s',
+      '--warmup',
+      '500ms',
+      '--output',
+      '8',
+      '--input',
+      '16',
+      '--name',
+      'alive',
+    ]);
+    const live = page.locator('[data-live]');
+    await live.waitFor({ timeout: 20_000 });
+    await page.waitForFunction("parseInt(document.querySelector('[data-kpi=live-offered] .value').textContent) > 20");
+    await expectAccessible(page, 'Live');
+    await shot(page, 'live-light');
+    await page.waitForFunction("document.querySelector('[data-live] .badge')?.textContent === 'complete'", undefined, {
+      timeout: 30_000,
+    });
+    const ended = await bench.done;
+    const told = JSON.parse((await run(['report', folderOf(ended), '--json'])).stdout) as Report;
+    expect(Number((await kpi(page, 'live-offered')).replace(/,/g, ''))).toBeGreaterThanOrEqual(told.cohort.offered);
+    await done(w);
+  });
+
+  it('shows a diagnosis as text, whatever it says', async () => {
+    const w = await open(`/diagnosis?run=${id}`);
+    const { page } = w;
+    await page.locator('.cause').waitFor();
+    expect(await page.locator('.cause').innerText()).toContain(HOSTILE);
+    expect(await page.locator('.waterfall').innerHTML()).toContain('740 ms');
+    await expectAccessible(page, 'Diagnosis');
+    await shot(page, 'diagnosis-light');
+    await done(w);
+  });
+
+  it('says what is missing of runs that were cut, damaged, empty, or are none', async () => {
+    const cut = await open('/run?run=cut', { dark: true });
+    await cut.page.locator('.scatter canvas').waitFor();
+    expect(await cut.page.locator('[data-cohort]').innerText()).toMatch(/1 undecided/);
+    expect(await cut.page.locator('h1').innerText()).toMatch(/cut/);
+    await shot(cut.page, 'run-cut-dark');
+    await cut.page.goto(`${base}#/run?run=damaged`);
+    await cut.page
+      .locator('.notes li', { hasText: 'cannot be read' })
+      .or(cut.page.locator('.warn', { hasText: 'cannot be read' }))
+      .first()
+      .waitFor();
+    await cut.page.goto(`${base}#/run?run=empty`);
+    await cut.page.locator('.wait', { hasText: 'holds no requests' }).waitFor();
+    await expectAccessible(cut.page, 'an empty run');
+    await cut.page.goto(`${base}#/requests?run=empty`);
+    await cut.page.locator('.wait', { hasText: 'holds no requests' }).waitFor();
+    await cut.page.goto(`${base}#/run?run=garbage`);
+    await cut.page.locator('.problem', { hasText: 'not valid JSON' }).waitFor();
+    await cut.page.goto(`${base}#/run?run=nowhere`);
+    await cut.page.locator('.problem', { hasText: 'no such run' }).waitFor();
+    await done(cut);
+  });
+
+  it('exports the same views into one file that needs no server', async () => {
+    const out = await run(['report', join(runs, sweep, readProbe(sweep)), '--format', 'html']);
+    expect(out.stdout).toMatch(/Content-Security-Policy/);
+    const main = await run(['report', join(runs, id), '--format', 'html']);
+    const file = join(dir, 'report.html');
+    writeFileSync(file, main.stdout);
+    expect(main.stdout).not.toContain(HOSTILE);
+    const w = await watched(browser, { origin: 'file:' });
+    const { page } = w;
+    await page.goto(`file://${file}`);
+    await page.locator('.scatter canvas').waitFor();
+    expect(await kpi(page, 'attainment')).toBe(percent(report.attainment.value as number));
+    await expectAccessible(page, 'an exported page');
+    await shot(page, 'export-light');
+    await page.locator('#term-ttft').fill('45');
+    await page.keyboard.press('Enter');
+    await page.locator('.badge.what-if').waitFor();
+    await page.locator('nav a', { hasText: 'Requests' }).click();
+    await page.locator('.area canvas').waitFor();
+    await page.locator('.timeline').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.locator('#request').waitFor();
+    expect(await page.locator('nav a').allInnerTexts()).toEqual(['Run', 'Requests', 'Capacity']);
+    await done(w);
+    // The sweep's curve goes with its runs.
+    writeFileSync(file, out.stdout);
+    const c = await watched(browser, { origin: 'file:' });
+    await c.page.goto(`file://${file}#/capacity`);
+    await c.page.locator('svg.curve').first().waitFor();
+    await done(c);
+  });
+
+  const readProbe = (of: string): string => join('probes', readdirSync(join(runs, of, 'probes'))[0] as string);
+
+  it('shows an empty folder, prints a line without a stack for none, and is quick to help', async () => {
+    const none = join(dir, 'none');
+    mkdirSync(none);
+    const other = start(['ui', none, '--port', '0', '--json']);
+    const url = JSON.parse((await other.said(/^\{.*\}$/m))[0]).url;
+    const w = await watched(browser, { origin: url });
+    await w.page.goto(url);
+    await w.page.locator('.empty').waitFor();
+    await w.page.keyboard.press('?');
+    await w.page.locator('dialog[open]').waitFor();
+    await expectAccessible(w.page, 'an empty list, with help');
+    await done(w);
+    other.child.kill('SIGTERM');
+    expect((await other.done).code).toBe(0);
+    const missing = await run(['ui', join(dir, 'nowhere')]);
+    expect(missing.code).toBe(2);
+    expect(missing.stderr.trim().split('\n')).toHaveLength(1);
+    expect(MAIN).toMatch(/main\.js$/);
+  });
+});

@@ -1,0 +1,251 @@
+/** What the pages compute without a browser. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CONTRACT_DEFAULTS, type Contract } from '../../src/core/contract.ts';
+import { parseContract } from '../../src/core/contract-file.ts';
+import { ChunksBuilder, decodeChunks, encodeChunks, thin } from '../../src/dashboard/packed/index.ts';
+import { quantile } from '../../src/stats/quantile.ts';
+import { toldOf } from '../../ui/diagnosis.ts';
+import { type Painted, type Palette, paint, type Rows, rgba } from '../../ui/paint.ts';
+import { hashOf, parseHash } from '../../ui/route.ts';
+import { ecdf } from '../../ui/series.ts';
+import { contractFile, moved, movedFromParams, paramsOfMoved, readMs } from '../../ui/what-if.ts';
+
+const contract: Contract = { ...CONTRACT_DEFAULTS, name: 'own', limits: { ttft: 500, tpot: 50, smoothness: 0.9 } };
+
+describe('a contract that is tried', () => {
+  const terms = fc.record(
+    {
+      ttft: fc.option(fc.double({ min: 0.001, max: 1e5, noNaN: true })),
+      gap: fc.option(fc.integer({ min: 1, max: 10_000 })),
+      tpot: fc.option(fc.integer({ min: 1, max: 1000 })),
+      deadline: fc.option(fc.integer({ min: 1, max: 100_000 })),
+      attainment: fc.double({ min: 0.01, max: 1, noNaN: true }),
+    },
+    { requiredKeys: [] },
+  );
+
+  it('comes back from the address as it was', () => {
+    fc.assert(
+      fc.property(terms, (by) => {
+        const tried = moved(contract, by);
+        const params = Object.entries(paramsOfMoved(contract, tried)).filter(([, v]) => v !== undefined);
+        const { params: read } = parseHash(hashOf('run', Object.fromEntries(params) as Record<string, string>), 'runs');
+        expect(moved(contract, movedFromParams(read))).toEqual(tried);
+      }),
+    );
+  });
+
+  it('comes back from its file as it was', () => {
+    fc.assert(
+      fc.property(terms, (by) => {
+        const tried = moved(contract, {
+          ...by,
+          deadline: 120_000,
+          smoothness: null,
+          tpot: 50,
+          ttft: 500,
+        });
+        expect(parseContract(contractFile(tried), 'file')).toEqual(tried);
+      }),
+    );
+  });
+
+  it('reads times as people write them', () => {
+    expect(['500', '500ms', '1.5 s', '2m', '250us', '', 'x', '-3'].map(readMs)).toEqual([
+      500,
+      500,
+      1500,
+      120_000,
+      0.25,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
+describe('a distribution', () => {
+  it('keeps both ends, rises, and is right at every point it keeps', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.double({ min: 0, max: 1e4, noNaN: true }), { minLength: 1, maxLength: 3000 }),
+        (values) => {
+          const sorted = Float64Array.from(values).sort();
+          const { x, share } = ecdf(sorted, 100);
+          expect(x[0]).toBe(sorted[0]);
+          expect(x.at(-1)).toBe(sorted.at(-1));
+          expect(share.at(-1)).toBe(1);
+          x.forEach((v, k) => {
+            const below = sorted.filter((s) => s < v).length;
+            const upTo = sorted.filter((s) => s <= v).length;
+            expect(share[k]! * sorted.length).toBeGreaterThan(below);
+            expect(share[k]! * sorted.length).toBeLessThanOrEqual(upTo + 1e-6);
+          });
+        },
+      ),
+      { numRuns: 30 },
+    );
+    expect(quantile(ecdf(Float64Array.from({ length: 10_000 }, (_, i) => i)).x, 1)).toBe(9999);
+  });
+});
+
+describe('the timeline', () => {
+  const palette: Palette = { background: 1, unsent: 2, waiting: 3, streaming: 4, tick: 5, stall: 6, selected: 7 };
+  const draw = (rows: Rows, width: number, height: number, from: number, to: number, stall: number) => {
+    const pixels = new Uint32Array(width * height);
+    const painted: Painted = { stalled: new Uint32Array(width), streaming: new Uint32Array(width) };
+    paint(pixels, rows, { width, height, from, to, stall, selected: -1 }, palette, painted);
+    return { pixels, painted, line: (y: number) => [...pixels.subarray(y * width, (y + 1) * width)].join('') };
+  };
+  const one = (more: Partial<Rows> = {}): Rows => ({
+    scheduled: Float64Array.of(0),
+    sent: Float64Array.of(10),
+    first: Float64Array.of(20),
+    ended: Float64Array.of(90),
+    color: Uint32Array.of(9),
+    start: Uint32Array.of(0),
+    end: Uint32Array.of(4),
+    us: Uint32Array.of(20_000, 30_000, 70_000, 80_000),
+    ...more,
+  });
+
+  it('draws what was not sent, waiting, ticks, the stall between two ticks, and the outcome at the end', () => {
+    const { line } = draw(one(), 10, 1, 0, 100, 40);
+    const cells = line(0).split('').map(Number);
+    expect(cells[0]).toBe(2);
+    expect(cells[1]).toBe(3);
+    expect(cells[2]).toBe(5);
+    expect(cells[4]).toBe(6);
+    expect(cells.slice(5, 9)).toEqual([9, 9, 9, 9]);
+    expect(cells[9]).toBe(1);
+  });
+
+  it('counts who stands still when: a stall that all share is a full band', () => {
+    const n = 50;
+    const fill = (x: number): Float64Array => new Float64Array(n).fill(x);
+    const rows: Rows = {
+      scheduled: fill(0),
+      sent: fill(0),
+      first: fill(10),
+      ended: fill(100),
+      color: new Uint32Array(n),
+      start: Uint32Array.from({ length: n }, (_, r) => 2 * r),
+      end: Uint32Array.from({ length: n }, (_, r) => 2 * r + 2),
+      us: Uint32Array.from({ length: 2 * n }, (_, i) => (i % 2 === 0 ? 20_000 : 60_000)),
+    };
+    const { painted } = draw(rows, 100, 20, 0, 100, 40);
+    expect([...painted.stalled.subarray(20, 60)].every((s) => s === n)).toBe(true);
+    expect(painted.stalled[19]).toBe(0);
+    expect(painted.stalled[60]).toBe(0);
+    expect(painted.streaming[50]).toBe(n);
+  });
+
+  it('stays inside its buffer, whatever is asked', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.tuple(
+            fc.double({ min: -1e6, max: 1e6, noNaN: true }),
+            fc.array(fc.integer({ min: 0, max: 1e6 }), { maxLength: 5 }),
+          ),
+          { maxLength: 12 },
+        ),
+        fc.integer({ min: 1, max: 40 }),
+        fc.integer({ min: 1, max: 30 }),
+        fc.double({ min: -1e6, max: 1e6, noNaN: true }),
+        fc.double({ min: 1e-3, max: 1e6, noNaN: true }),
+        (list, w, h, from, span) => {
+          const us = list.flatMap(([, t]) => [...t].sort((a, b) => a - b));
+          let at = 0;
+          const ends = list.map(([, t]) => (at += t.length));
+          const rows: Rows = {
+            scheduled: Float64Array.from(list, ([t]) => t),
+            sent: Float64Array.from(list, ([t], i) => (i % 3 === 0 ? Number.NaN : t + 1)),
+            first: Float64Array.from(list, ([t, c]) => (c.length > 0 ? t + Math.min(...c) / 1000 : Number.NaN)),
+            ended: Float64Array.from(list, ([t]) => t + 1500),
+            color: new Uint32Array(list.length).fill(9),
+            start: Uint32Array.from(ends, (e, i) => e - (list[i]?.[1].length ?? 0)),
+            end: Uint32Array.from(ends),
+            us: Uint32Array.from(us),
+          };
+          const { pixels } = draw(rows, w, h, from, from + span, 100);
+          expect(pixels.every((p) => p >= 1 && p <= 9)).toBe(true);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('takes colours as the style sheet gives them', () => {
+    expect(rgba('#fff')).toBe(0xffffffff);
+    expect(rgba('#112233')).toBe(0xff332211);
+  });
+});
+
+describe('thinned chunks', () => {
+  it('keep of every row its ends and its largest gap, and every long gap while there is room', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 60 }), {
+          minLength: 1,
+          maxLength: 10,
+        }),
+        (list) => {
+          const builder = new ChunksBuilder();
+          const all = list.map((gaps, op) => {
+            let t = 0;
+            const at = gaps.map((g) => (t += g));
+            builder.add(op, 0, at);
+            return at;
+          });
+          const { chunks, kept, of } = thin(builder.finish(), 20, 1e9);
+          expect(of).toBe(all.flat().length);
+          expect(kept).toBe(chunks.us.length);
+          const again = decodeChunks(encodeChunks(chunks).buffer);
+          expect(again).toEqual(chunks);
+          all.forEach((at, r) => {
+            const row = [...chunks.us.subarray(r === 0 ? 0 : chunks.end[r - 1]!, chunks.end[r]!)].map((x) => x / 1000);
+            expect(row[0]).toBe(at[0]);
+            expect(row.at(-1)).toBe(at.at(-1));
+            const gaps = at.slice(1).map((t, i) => t - at[i]!);
+            const most = gaps.indexOf(Math.max(...gaps));
+            if (most >= 0) expect(row).toEqual(expect.arrayContaining([at[most], at[most + 1]]));
+            expect(at).toEqual(expect.arrayContaining(row));
+          });
+        },
+      ),
+      { numRuns: 100 },
+    );
+    const short = new ChunksBuilder();
+    short.add(3, 10, [20, 30]);
+    expect(thin(short.finish(), 10, 1)).toMatchObject({ kept: 2, of: 2 });
+    expect(() => decodeChunks(new ArrayBuffer(3))).toThrow(/damaged/);
+  });
+});
+
+describe('a diagnosis', () => {
+  it('is read as it stands, and what is not there is not shown', () => {
+    const told = toldOf({
+      verdict: 'cause',
+      causes: [
+        {
+          id: 'kv-pressure',
+          confidence: 0.8,
+          evidence: [{ text: 'KV 0.95', before: 0.5, after: 0.95 }, 'preemptions rose'],
+        },
+      ],
+      attribution_ms: { queue: 800, prefill: 200, residual: -10 },
+      ruled_out: [{ id: 'cold-start', why: 'the process is old' }],
+      missing: ['GPU clocks'],
+    });
+    expect(told.total).toBe(990);
+    expect(told.causes[0]).toMatchObject({
+      title: 'kv pressure',
+      evidence: [{ text: 'KV 0.95', before: 0.5, after: 0.95 }, { text: 'preemptions rose' }],
+    });
+    expect(told.ruledOut).toEqual(['cold-start: the process is old']);
+    expect(() => toldOf({})).toThrow(/verdict/);
+    expect(() => toldOf(null)).toThrow(/verdict/);
+  });
+});

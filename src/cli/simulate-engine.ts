@@ -14,6 +14,7 @@ export interface SystemFlags {
   readonly kvBlocks?: number;
   readonly enablePrefixCaching: boolean;
   readonly maxQueue?: number;
+  readonly asyncScheduling?: boolean;
   readonly scheduler: SchedulerName;
   readonly replicas: number;
   readonly router: 'round-robin' | 'least-loaded' | 'prefix-affinity';
@@ -36,6 +37,11 @@ export const SYSTEM_FLAGS = {
   kvBlocks: whole('kv-blocks', 'KV blocks of 16 tokens a replica (default: what memory leaves)'),
   enablePrefixCaching: { kind: 'boolean', default: true, brief: 'Keep prompt blocks for later prompts' },
   maxQueue: whole('max-queue', 'Refuse requests when this many wait (default: no bound)'),
+  asyncScheduling: {
+    kind: 'boolean',
+    optional: true,
+    brief: 'Plan each step while the one before runs: arrivals wait a step longer (default: off)',
+  },
   scheduler: {
     kind: 'enum',
     values: ['continuous', 'static'],
@@ -241,5 +247,6 @@ function limitFlags(flags: SystemFlags): Partial<ReplicaLimits> {
   return {
     ...(flags.maxModelLen !== undefined && { maxLength: flags.maxModelLen }),
     ...(flags.maxQueue !== undefined && { maxQueue: flags.maxQueue }),
+    ...(flags.asyncScheduling !== undefined && { asyncScheduling: flags.asyncScheduling }),
   };
 }

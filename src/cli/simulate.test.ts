@@ -77,6 +77,18 @@ describe('goodput simulate', () => {
     const drafted = await reported(...load, '--draft-tokens', '4', '--acceptance', '0.8');
     expect(drafted.metrics.tpot_ms?.p50 as number).toBeLessThan(one.metrics.tpot_ms?.p50 as number);
   });
+  it('plans a step ahead under asynchronous scheduling, spreads layers over stages, charges uneven KV', async () => {
+    const load = ['--rate', '20', '--duration', '20s', '--slo', 'ttft=500ms,tpot=30ms'];
+    const plain = await reported(...load);
+    const ahead = await reported(...load, '--async-scheduling');
+    expect(ahead.metrics.ttft_ms?.mean as number).toBeGreaterThan(plain.metrics.ttft_ms?.mean as number);
+    const piped = await reported(...load, '--pp', '2');
+    expect(piped.run.gpus).toBe(2);
+    expect(piped.run.target).toContain('2 pipeline stages');
+    expect((await reported(...load, '--kv-skew', '2')).metrics.tpot_ms?.mean as number).toBeGreaterThan(
+      plain.metrics.tpot_ms?.mean as number,
+    );
+  });
   it('keeps a run folder whose report is the same, and a Chrome trace of the schedule', async () => {
     const trace = join(folder, 'trace.json');
     const { out, err } = await runCommand(simulate, [

@@ -2,7 +2,8 @@
  * Comparisons of simulated systems with known truth. Each run is an engine of its own speed, so that the mean TTFT of runs of
  * one system differs by 3 % (standard deviation; `speed`: the engine's speed by 3 %, which a queue amplifies). A and B run
  * three times each, interleaved, with the same three seeds. Prints how often `goodput compare` calls B better or worse when it
- * is the same system (false), and when its mean TTFT is 10 % higher (found).
+ * is the same system (false), and when its mean TTFT is 10 % higher (found). `seed=N` takes other draws, `sd=P` another spread
+ * than the 3 % that is stated and assumed.
  */
 import { keyed } from '../../src/base/random.ts';
 import { contractOf } from '../../src/core/contract.ts';
@@ -104,7 +105,9 @@ interface Counts {
 
 export function main(given: readonly string[]): void {
   const bySpeed = given.includes('speed');
-  const args = given.filter((x) => x !== 'speed');
+  const base = Number(given.find((x) => x.startsWith('seed='))?.slice(5) ?? 0);
+  const spread = Number(given.find((x) => x.startsWith('sd='))?.slice(3) ?? 100 * SPREAD) / 100;
+  const args = given.filter((x) => /^[\d.]+$/.test(x));
   const trials = Number(args[0] ?? 100);
   const n = Number(args[1] ?? 2000);
   const loads = args.length > 2 ? args.slice(2).map(Number) : [0.3, 0.5, 0.7, 0.85];
@@ -112,24 +115,26 @@ export function main(given: readonly string[]): void {
   console.log(
     `${trials} comparisons a line, ${RUNS} pairs of runs of ${n} requests; engine capacity ${capacity.toFixed(1)}/s`,
   );
-  console.log(bySpeed ? 'step times of runs differ by 3 %' : 'mean TTFT of runs differs by 3 %');
+  console.log(
+    `${bySpeed ? 'step times' : 'mean TTFT'} of runs ${bySpeed ? 'differ' : 'differs'} by ${100 * spread} %; seeds ${base} on`,
+  );
   console.log('                              no stated spread                stated 3 %');
   console.log('load  B’s TTFT  run TTFT sd  attainment  any    TTFT right   attainment  any    TTFT right');
   for (const load of loads) {
     const rate = load * capacity;
     const prefill = prefillFor(rate);
-    const sd = bySpeed ? SPREAD : SPREAD / amplification(rate);
+    const sd = bySpeed ? spread : spread / amplification(rate);
     // A limit that about one in ten misses.
     const limit = ttftQuantile(rate, 0.9);
     for (const shifted of [false, true]) {
-      const uniform = keyed(7, `compare-bench-${load}-${shifted}`);
+      const uniform = keyed(7 + base, `compare-bench-${load}-${shifted}`);
       const tallies: [Counts, Counts] = [zero(), zero()];
       const spreads: number[] = [];
       for (let trial = 0; trial < trials; trial++) {
         const speed = (): number => Math.exp(sd * gauss(uniform));
         const [a, b]: [ComparedRun[], ComparedRun[]] = [[], []];
         for (let i = 0; i < RUNS; i++) {
-          const seed = 1000 * trial + i;
+          const seed = 1000 * (base + trial) + i;
           a.push(runOf(`a${i}`, rate, seed, n, speed(), 1, limit));
           b.push(runOf(`b${i}`, rate, seed, n, speed(), shifted ? prefill : 1, limit));
         }

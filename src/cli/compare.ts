@@ -27,7 +27,10 @@ export const compare = command({
       ...SLO_FLAGS,
       a: list('Runs of side A, separated by commas', 'RUN,RUN'),
       b: list('Runs of side B', 'RUN,RUN'),
-      spread: text('How much runs of one system differ, where it is known: 3%', 'share'),
+      spread: text(
+        'How much runs of one system differ, where it is known: 3%; measured: as these runs show, and nothing else',
+        'share',
+      ),
       figures: list('Test only these figures, chosen before looking: ttft.p99,goodput', 'name,name'),
       failOn: text("Exit with 1 when one of these holds: 'ttft.p99>+5%,attainment<90%'", 'thresholds'),
       onlyShown: {
@@ -91,7 +94,12 @@ export async function runCompare(this: Cli, flags: Flags, ...positional: string[
     const load = async (side: readonly Opened[]) => {
       const folded = [];
       for (const run of side) {
-        const { compared, why } = await fold(run, contract, spread);
+        const { compared, why } = await fold(
+          run,
+          contract,
+          typeof spread === 'number' ? spread : report.ASSUMED_SPREAD.relative,
+          isOwn,
+        );
         if (why) barred.push(why);
         folded.push(compared);
       }
@@ -216,19 +224,25 @@ function differences(
 async function fold(
   { folder, reader }: Opened,
   contract: import('../core/index.ts').Contract,
-  spread: number | undefined,
+  spread: number,
+  withOwn: boolean,
 ): Promise<{ compared: import('../report/index.ts').ComparedRun; why: string | undefined }> {
-  const [{ CompareReducer }, { reportOfRun, windowOf }] = await Promise.all([
+  const [{ CompareReducer }, { reportOfRun, windowOf }, { storedContracts }, { contractFor }] = await Promise.all([
     import('../report/index.ts'),
     import('./run-report.ts'),
+    import('./load-facts.ts'),
+    import('../core/contract.ts'),
   ]);
   const { client } = await reportOfRun(reader, { contract });
+  // Classes keep contracts of their own, unless all are judged by another one.
+  const own = withOwn ? storedContracts(reader.meta.workload) : {};
   const reducer = new CompareReducer(contract, await windowOf(reader), {
     name: folder,
     // Another tool's draws are not told by a seed of ours.
     seed: reader.meta.target.kind === 'imported' ? Number.NaN : reader.meta.seed,
     closedLoop: reader.meta.workload.closed_loop === true,
-    ...(spread !== undefined && { spread }),
+    spread,
+    contractFor: contractFor(contract, own),
   });
   await reader.operations((record) => reducer.add(record));
   const compared = reducer.finish();
@@ -239,8 +253,8 @@ async function fold(
   };
 }
 
-function spreadOfFlag(flag: string | undefined): number | undefined {
-  if (flag === undefined) return undefined;
+function spreadOfFlag(flag: string | undefined): number | 'measured' | undefined {
+  if (flag === undefined || flag === 'measured') return flag;
   const spread = parseShare(flag, '--spread');
   if (!(spread > 0))
     throw new InputError('--spread: runs of one system always differ; give what you measured, like 3%');

@@ -1,7 +1,8 @@
 /** A comparison for people: text for a terminal, Markdown for a pull request. What may be said stands first. */
 import { oneLine } from '../base/errors.ts';
 import { formatDuration, trim } from '../base/units.ts';
-import type { ComparedRunFacts, Comparison, Figure } from './compare.ts';
+import type { ComparedRunFacts, Comparison } from './compare.ts';
+import type { Figure } from './compare-figure.ts';
 import type { ThresholdResult } from './compare-thresholds.ts';
 import { limitsText, percentText } from './contract-text.ts';
 import type { TextTarget } from './render.ts';

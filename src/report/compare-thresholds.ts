@@ -12,8 +12,9 @@
  */
 import { InputError, oneLine } from '../base/errors.ts';
 import { didYouMean } from '../base/nearest.ts';
-import type { Comparison, Figure } from './compare.ts';
-import { FIGURE_NAMES } from './compare.ts';
+import type { Comparison } from './compare.ts';
+import { FIGURE_NAMES } from './compare-drafts.ts';
+import type { Figure } from './compare-figure.ts';
 import { COMPARED_METRICS } from './compare-run.ts';
 
 type Relation = '>' | '>=' | '<' | '<=';

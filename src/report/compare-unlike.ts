@@ -53,7 +53,7 @@ export function unlikeRuns(a: RunIdentity, b: RunIdentity, sameContract = false)
   }
   const keys = new Set([...Object.keys(a.workload), ...Object.keys(b.workload)]);
   for (const key of keys) {
-    if (NOT_LOAD.has(key)) continue;
+    if (NOT_LOAD.has(key) || (sameContract && key === 'contracts')) continue;
     // Whether a prompt has a text depends on the target; its length does not.
     const strip = (v: unknown): unknown =>
       key === 'requests' && typeof v === 'object' && v !== null ? { ...v, prompt: undefined } : v;

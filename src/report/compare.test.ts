@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { keyed } from '../base/random.ts';
 import { contractOf, type RequestRecord, timelineOf } from '../core/index.ts';
-import { type Comparison, compareRuns, type Figure } from './compare.ts';
+import { type Comparison, compareRuns } from './compare.ts';
+import type { Figure } from './compare-figure.ts';
 import { comparisonMarkdown, renderComparison } from './compare-render.ts';
 import { type ComparedRun, CompareReducer } from './compare-run.ts';
 import { effectOf, noiseOf, weightedHolm } from './compare-stats.ts';
@@ -102,6 +103,35 @@ describe('effectOf', () => {
     expect(effectOf({ a: [1, 1, 1], b: [2, 2, 2], paired: true, scale: 'absolute', noise: [0, 0, 0] }).grounds).toBe(
       'single',
     );
+  });
+});
+
+describe('effectOf without a stated spread', () => {
+  const of = (b: number[], more: { spread?: number; assumedRuns?: number } = {}) =>
+    effectOf({ a: [100, 100, 100], b, paired: true, scale: 'relative', noise: [0.01, 0.01, 0.01], ...more });
+  const usual = { spread: 0.03, assumedRuns: 17 };
+
+  it('moderates what three pairs show by what is usual: a plain shift is seen', () => {
+    const shifted = [107, 110, 115];
+    const alone = of(shifted);
+    const moderated = of(shifted, usual);
+    const stated = of(shifted, { spread: 0.03 });
+    expect(moderated.grounds).toBe('runs');
+    expect(moderated.method).toBe('moderated paired t over runs');
+    expect(moderated.value).toBe(alone.value);
+    expect(moderated.p).toBeLessThan(alone.p / 10);
+    expect(moderated.p).toBeGreaterThan(stated.p);
+  });
+
+  it('takes no luck of three equal pairs for certainty', () => {
+    const lucky = [103, 103.1, 102.9];
+    expect(of(lucky).p).toBeLessThan(0.05);
+    expect(of(lucky, usual).p).toBeGreaterThan(0.05);
+  });
+
+  it('believes runs that plainly differ more', () => {
+    const wild = [85, 130, 110];
+    expect(of(wild, usual)).toMatchObject({ method: 'paired t over runs', spreadExceeded: true, p: of(wild).p });
   });
 });
 

@@ -1,6 +1,7 @@
 /**
  * The same search on the emulator over HTTP and on the simulated engine behind it: do they agree?
- * `node bench/capacity/emulator.mjs [flags for both searches]`, after `npm run build`, on a machine that does nothing else.
+ * `node bench/capacity/emulator.mjs [flags for the search over HTTP]`, after `npm run build`, on a machine that does nothing
+ * else. At most ten minutes.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,11 +11,12 @@ import { join } from 'node:path';
 const dist = process.env.GOODPUT_DIST ?? join(import.meta.dirname, '..', '..', 'dist');
 const main = join(dist, 'cli', 'main.js');
 const MODEL = ['--model', 'llama-3.1-8b', '--gpu', 'h100-sxm'];
-const SEQS = ['--max-num-seqs', '4'];
+// Slots enough that a group of replications is offered in a minute, few enough that this machine can keep up.
+const SEQS = ['--max-num-seqs', '16'];
 const LOAD = ['--slo', 'ttft=250ms', '--input', 'lognormal:64,0.5', '--output', 'lognormal:64,0.5', '--json'];
 const out = mkdtempSync(join(tmpdir(), 'goodput-capacity-'));
 
-const simulated = search(['--simulate', '--ideal', ...MODEL, ...SEQS, ...LOAD]);
+const simulated = search(['--simulate', '--ideal', ...MODEL, ...SEQS, ...LOAD, '--out', out]);
 show('simulated', simulated);
 
 const emulator = spawn(process.execPath, [main, 'emulate', ...MODEL, ...SEQS, '--port', '0'], {
@@ -31,7 +33,19 @@ const url = await new Promise((resolve, reject) => {
 });
 let live;
 try {
-  live = search([url, ...LOAD, '--out', out, '--replications', '4', '--requests', '300', ...process.argv.slice(2)]);
+  live = search([
+    url,
+    ...LOAD,
+    '--out',
+    out,
+    '--replications',
+    '4',
+    '--requests',
+    '300',
+    '--budget',
+    '9m',
+    ...process.argv.slice(2),
+  ]);
 } finally {
   emulator.kill('SIGTERM');
   rmSync(out, { recursive: true, force: true });

@@ -54,6 +54,10 @@ export class Recorder implements Observer {
   get isEnded(): boolean {
     return this.#end !== undefined;
   }
+  /** How it ended; undefined while it is open. */
+  get outcome(): Outcome | undefined {
+    return this.#end?.outcome;
+  }
   get dispatchedAt(): Millis | undefined {
     return this.#stamps.dispatched;
   }

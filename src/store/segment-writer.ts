@@ -82,8 +82,8 @@ export class SegmentWriter {
     writeJson(this.#folder, 'cursor.json', { ...cursor, segments: this.#segments, rows: this.#rows - this.#forgotten });
   }
 
-  /** Keeps the folder within bounds: small files into larger ones, the oldest away. */
-  async roll(keep: Keep, now: Millis): Promise<void> {
+  /** Keeps the folder within bounds: small files into larger ones, the oldest away. True when rows went. */
+  async roll(keep: Keep, now: Millis): Promise<boolean> {
     const forget = toForget(this.#files, keep, now);
     this.#files = this.#files.slice(forget.length);
     for (const file of forget) {
@@ -93,7 +93,7 @@ export class SegmentWriter {
     const small = toRoll(this.#files, keep, now);
     const [first] = small;
     const last = small.at(-1);
-    if (first === undefined || last === undefined) return;
+    if (first === undefined || last === undefined) return forget.length > 0;
     const list = small.map((f) => quote(join(this.#folder, segmentName(f.first, f.last)))).join(', ');
     const name = segmentName(first.first, last.last);
     await this.#copy(`SELECT * FROM read_parquet([${list}])`, name);
@@ -106,6 +106,7 @@ export class SegmentWriter {
       born: first.born,
       newest: last.newest,
     });
+    return forget.length > 0;
   }
 
   /**

@@ -43,8 +43,7 @@ async function handle(message: ToWorker): Promise<void> {
       if (keep && problem === undefined) {
         // Where this fails the files stay as they are, and the cursor is still true of them.
         await failing(async (w) => {
-          await w.roll(keep, message.now);
-          w.writeCursor(message.cursor);
+          if (await w.roll(keep, message.now)) w.writeCursor(message.cursor);
         });
       }
       tell({ kind: 'flushed', rows: writer.written.rows, problem });

@@ -4,5 +4,6 @@ export * from './labels.ts';
 export * from './live.ts';
 export * from './operation.ts';
 export * from './operations.ts';
+export * from './redact.ts';
 export * from './snapshot.ts';
 export * from './trace.ts';

@@ -8,6 +8,7 @@ import { foldAttempts } from '../../core/attempts.ts';
 import type { ContractFor } from '../../core/contract.ts';
 import type { Ending } from '../../core/engine.ts';
 import { judgeRecord } from '../../core/judge.ts';
+import type { Outcome } from '../../core/outcome.ts';
 import type { Passage, RequestRecord } from '../../core/record.ts';
 import { Recorder } from '../../core/recorder.ts';
 import type { RequestSpec } from '../../core/request.ts';
@@ -32,6 +33,8 @@ export interface Caller {
   readonly class: string;
   readonly tenant: string;
   readonly name?: OperationName;
+  /** Known to be no retry: an operation of its name that still waits for one has had its last attempt. */
+  readonly first?: boolean;
   readonly trace?: TraceContext;
 }
 
@@ -116,6 +119,9 @@ class OpenAttempt implements Attempt {
 /** HTTP statuses that no client tries again: the request itself is at fault. */
 const FINAL_STATUS = /^http-4(?!08|09|25|29)\d\d$/;
 
+/** Outcomes that a passed deadline changes nothing about: a completed one is judged by its E2E. */
+const DECIDED: ReadonlySet<Outcome> = new Set(['completed', 'timed-out', 'undecided']);
+
 export class Operations {
   readonly #options: OperationsOptions;
   readonly #retryWindow: Millis;
@@ -146,7 +152,11 @@ export class Operations {
   /** A request came: a further attempt of an operation under way, or a new operation. */
   begin(caller: Caller): Attempt {
     const key = caller.name && `${caller.name.by} ${caller.name.value}`;
-    const known = key === undefined ? undefined : this.#named.get(key);
+    let known = key === undefined ? undefined : this.#named.get(key);
+    if (caller.first && known !== undefined) {
+      if (known.open.size === 0) this.#final(known);
+      known = undefined;
+    }
     if (known !== undefined && (caller.name?.by !== 'trace' || known.open.size === 0)) {
       known.waitingSince = undefined;
       this.#waiting.delete(known);
@@ -175,7 +185,7 @@ export class Operations {
     this.#end(attempt as OpenAttempt, t, (recorder) => {
       if (recorder.hasOutput) {
         recorder.ended(t, { kind: 'closed' });
-        if (recorder.record().outcome === 'completed') return;
+        if (recorder.outcome === 'completed') return;
       }
       recorder.giveUp(t, 'cancelled', 'client-abort', detail);
     });
@@ -226,12 +236,11 @@ export class Operations {
     const { operation, recorder } = attempt;
     operation.open.delete(attempt);
     how(recorder);
-    let record = this.#recordOf(attempt);
     if (operation.outcome === 'succeeded') recorder.lostHedge = true;
-    else if (t - operation.at > operation.deadline && record.outcome !== 'completed') {
-      recorder.giveUp(t, 'timed-out', 'deadline', record.detail || record.reason);
+    else if (t - operation.at > operation.deadline && !DECIDED.has(recorder.outcome as Outcome)) {
+      recorder.giveUp(t, 'timed-out', 'deadline');
     }
-    record = this.#recordOf(attempt);
+    const record = this.#recordOf(attempt);
     this.#options.record(record);
     if (operation.outcome !== 'open') return;
     operation.ended.push(record);

@@ -10,7 +10,7 @@ import { errorIn } from '../../wire/errors.ts';
 import { type DialectName, type StreamDecoder, streamDecoder } from '../../wire/index.ts';
 import { isObject } from '../../wire/json.ts';
 import type { Attempt, Operations } from '../cohorts/index.ts';
-import { cleanDetail, withoutQuotes } from './redact.ts';
+import { cleanDetail, withoutQuotes } from '../cohorts/redact.ts';
 
 /** Chunks of one answer that are kept: 17 bytes each. A longer one is watched no further. */
 const MOST_CHUNKS = 1 << 18;

@@ -186,6 +186,15 @@ describe('calibrate', () => {
       expect(Math.abs(mean(simulated, of) / mean(other, of) - 1), of).toBeLessThan(0.08);
   });
 
+  it('refuses imported results without start times', () => {
+    const run = coarse('log', traffic(14, 14).slice(0, 40));
+    const seen = run.seen?.map((s) => ({ ...s, sent: 0 })) ?? [];
+    const imported = { ...run, seen, target: { kind: 'imported' } };
+    expect(() => calibrate([imported], { name: 'a', budget: 8192 })).toThrow(
+      /log: its 40 requests all begin at one instant/,
+    );
+  });
+
   it('gives up, for whole requests of equal lengths, what they cannot tell apart', () => {
     const run = coarse('log', traffic(13, 14).slice(0, 200));
     const { fit } = calibrate([run], { name: 'a', budget: 8192 });

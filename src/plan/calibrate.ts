@@ -139,8 +139,13 @@ const APART = 600_000;
 function laidOut(runs: readonly CalibrationRun[]): Seen[] {
   const out: Seen[] = [];
   let offset = 0;
-  for (const { seen } of runs) {
+  for (const { name, seen, target } of runs) {
     if (!seen || seen.length === 0) continue;
+    if (target.kind === 'imported' && seen.length > 1 && seen.every((s) => s.sent === seen[0]!.sent)) {
+      throw new InputError(
+        `${name}: its ${seen.length} requests all begin at one instant, as in results without start times, so their arrivals cannot be simulated; import results that have them (vLLM: --save-detailed of a recent version)`,
+      );
+    }
     const first = seen[0]!.sent;
     let end = offset;
     for (const s of seen) {

@@ -147,11 +147,16 @@ export async function main(argv: readonly string[]): Promise<void> {
   const only = flag('only')?.split(',');
   const verbose = argv.includes('--verbose');
   const table = argv.includes('--facts');
+  const part = flag('part') ?? (only ? 'singles' : 'all');
+  const minutes = Number(flag('minutes') ?? Number.POSITIVE_INFINITY);
+  const started = performance.now();
+  const late = (): boolean => performance.now() - started > minutes * 60_000;
+  const does = (name: string): boolean => part === 'all' || part === name;
   const used = only ? SCENARIOS.filter((s) => only.includes(s.id)) : SCENARIOS;
   console.log(`gym: seed ${seed}, ${cases} single causes over ${used.length} scenarios`);
   const singles: Answer[] = [];
   const frequencies = new Map<string, Map<string, number[]>>();
-  for (let k = 0; k < cases; k++) {
+  for (let k = 0; does('singles') && k < cases && !late(); k++) {
     const scenario = used[k % used.length] as Scenario;
     const c = singleCase(scenario, seed + 1 + k);
     const { answer: a, diagnosis } = answer(c);
@@ -173,7 +178,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   const pairs: Answer[] = [];
   const nulls: Answer[] = [];
   if (!only) {
-    for (let k = 0; pairs.length < cases / 6 && k < cases * 3; k++) {
+    for (let k = 0; does('pairs') && pairs.length < cases / 6 && k < cases * 3 && !late(); k++) {
       const c = pairCase(seed + 500_000 + k);
       if (!c) continue;
       const { answer: a, diagnosis } = answer(c);
@@ -182,7 +187,7 @@ export async function main(argv: readonly string[]): Promise<void> {
       if (verbose && !c.truth.every((t) => top.includes(t)))
         explain(c.truth.join('+'), seed + 500_000 + k, a, diagnosis);
     }
-    for (let k = 0; k < cases / 2; k++) {
+    for (let k = 0; does('nulls') && k < cases / 2 && !late(); k++) {
       const { answer: a, diagnosis } = answer(nullCase(seed + 900_000 + k));
       nulls.push(a);
       if (verbose && a.shown) {

@@ -10,7 +10,7 @@ import { QUANTITIES, type QuantityId } from './quantities.ts';
 import { both, type Measures } from './table.ts';
 
 /** Figures a user feels, in the order they are told. */
-export const HEADLINES = ['ttft', 'ttft_p50', 'ttft_p99', 'tpot', 'itl_p50', 'itl_p99', 'gap', 'latency'] as const;
+export const HEADLINES = ['ttft', 'ttft_p50', 'ttft_p99', 'ttft_early', 'tpot', 'itl_p50', 'itl_p99', 'gap', 'latency'] as const;
 export type Headline = (typeof HEADLINES)[number];
 
 export interface HeadlineChange {
@@ -75,4 +75,4 @@ export function changeTest(a: Measures, b: Measures, spread: Share = DEFAULT_SPR
   return { changes, spread, worse: shown.some((c) => c.ratio > 1), better: shown.some((c) => c.ratio < 1) };
 }
 
-const TAILS: ReadonlySet<Headline> = new Set(['ttft_p99', 'itl_p99', 'gap']);
+const TAILS: ReadonlySet<Headline> = new Set(['ttft_p99', 'ttft_early', 'itl_p99', 'gap']);

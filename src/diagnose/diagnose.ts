@@ -107,12 +107,12 @@ function ranked(scores: Scores): RankedCause[] {
     }));
 }
 
-/** Deciding facts always, then all that speaks for it noticeably. */
+/** What speaks for it noticeably; and what it said in advance and was so, were it only that a figure stayed as it was. */
 function evidenceOf({ support, cause }: Scored): Support[] {
   return support
-    .filter((x) => x.weight > 0.25 || (cause.deciding.includes(x.fact.id) && x.weight > 0))
+    .filter((x) => x.weight > (cause.predicts[x.fact.id] ? 0.04 : 0.25))
     .sort((x, y) => y.weight - x.weight)
-    .slice(0, 12);
+    .slice(0, 14);
 }
 
 function verdictOf(change: ChangeTest, causes: readonly RankedCause[], scores: Scores, facts: Facts): Verdict {

@@ -106,9 +106,12 @@ const ROWS = {
   stall_released: difference('stall_released', 0.6, 2),
   stall_prefill: difference('stall_prefill', 0.25, 0.6),
   early: ratio('early', 1.2, 1.6),
-  switched: ratio('switched', 1.2, 1.6),
+  ttft_early: ratio('ttft_early', 1.15, 1.5),
+  switched: ratio('switched', 1.15, 1.5),
   long_short: ratio('long_short', 1.12, 1.35),
   bimodal: difference('bimodal', 0.8, 2),
+  decode_prefill: difference('decode_prefill', 0.05, 0.25),
+  one_class: difference('one_class', 0.45, 0.8),
 } as const satisfies Readonly<Record<string, Row>>;
 
 const TOPICS: readonly FlagTopic[] = [
@@ -137,7 +140,7 @@ export type FactId =
   | 'started'
   | 'loaded'
   | 'restarted'
-  | 'one_class'
+  | 'alike'
   | 'path';
 
 export type Facts = ReadonlyMap<FactId, Fact>;
@@ -160,6 +163,7 @@ export function factsOf(input: FactInput): Facts {
     if (fact) facts.set(id, fact);
   }
   pathFact(input, scale, facts);
+  alike(facts);
   oneClass(input, facts);
   restarted(input, facts);
   if (changes) told(changes, facts);
@@ -310,6 +314,28 @@ function pathFact({ attribution, a, b }: FactInput, scale: number | undefined, f
     states: statesOf(effect, se, 0.15, 0.5),
     source: total.source,
     population: total.population,
+  });
+}
+
+/**
+ * Whether decode steps slowed as prefill did: 1 by the same factor, as a slower clock would; 0 prefill alone. The middle gap
+ * is taken, which steps that hold prompts do not reach.
+ */
+function alike(facts: Map<FactId, Fact>): void {
+  const [decode, prefill] = [facts.get('itl_p50') ?? facts.get('tpot'), facts.get('prefill_per_token')];
+  if (!decode || !prefill || prefill.effect < 0.15) return;
+  const effect = Math.max(-1, Math.min(2, decode.effect / prefill.effect));
+  const se = Math.hypot(decode.se, effect * prefill.se) / prefill.effect;
+  facts.set('alike', {
+    id: 'alike',
+    label: `decode steps slowed ×${Math.exp(decode.effect).toFixed(2)}, prefill per computed token ×${Math.exp(prefill.effect).toFixed(2)}`,
+    effect,
+    se,
+    kind: 'difference',
+    unit: 'share',
+    states: statesOf(effect, se, 0.3, 0.65),
+    source: decode.source,
+    population: decode.population,
   });
 }
 

@@ -15,6 +15,8 @@ const HELD = 2;
 export function measureCohorts({ rows }: Requests, into: Measures): void {
   const timed = rows.filter((r) => r.ttft !== undefined);
   if (timed.length < FEWEST) return;
+  const first = timed.slice(0, Math.floor(timed.length / 10)).map((r) => r.ttft as Millis);
+  if (first.length >= 20) put(into, 'ttft_early', meanEstimate(first, 'requests', `${first.length} requests`));
   ratio(into, 'early', ...split(timed, (_, i) => i < timed.length / 10), (r) => r.ttft);
   const classes = new Set(timed.map((r) => r.class));
   if (classes.size > HELD) {

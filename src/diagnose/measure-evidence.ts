@@ -327,6 +327,16 @@ function fleet(replicas: readonly ReplicaEvidence[], into: Measures): void {
       population: `${replicas.length} replicas`,
     });
   server('replicas', busy, 0.02 * busy);
+  // Of split pools, by the names replicas were given.
+  const isDecode = replicas.map((r) => /decode/i.test(r.replica));
+  if (isDecode.includes(true) && isDecode.includes(false)) {
+    const prefill = replicas.map((r) => r.durations.prefill?.sum);
+    if (prefill.every((x) => x !== undefined)) {
+      const all = (prefill as number[]).reduce((s, x) => s + x, 0);
+      const own = (prefill as number[]).reduce((s, x, i) => s + (isDecode[i] ? x : 0), 0);
+      if (all > 0) server('decode_prefill', own / all, 0.03);
+    }
+  }
   if (busy < 2) return;
   // Requests a replica took, and the queue it had: the larger skew counts.
   const skew = (values: readonly number[]): number => {

@@ -11,6 +11,7 @@ export const QUANTITIES = {
   ttft: { label: 'TTFT, mean', unit: 'ms' },
   ttft_p50: { label: 'TTFT, p50', unit: 'ms' },
   ttft_p99: { label: 'TTFT, p99', unit: 'ms' },
+  ttft_early: { label: 'TTFT, mean of the first tenth of the window', unit: 'ms' },
   tpot: { label: 'TPOT, mean', unit: 'ms' },
   itl_p50: { label: 'ITL, p50', unit: 'ms' },
   itl_p99: { label: 'ITL or chunk gap, p99', unit: 'ms' },
@@ -62,6 +63,8 @@ export const QUANTITIES = {
   early: { label: 'TTFT of the first tenth of the window over the rest', unit: 'count' },
   switched: { label: 'TTFT of requests whose class was not just served, over the rest', unit: 'count' },
   long_short: { label: 'prefill of the longest third of prompts over the shortest', unit: 'count' },
+  one_class: { label: 'share of the change one class holds beyond its requests', unit: 'share' },
+  decode_prefill: { label: 'prompt tokens computed on decode replicas', unit: 'share' },
   bimodal: { label: 'separation of two modes of TTFT', unit: 'count' },
 } as const satisfies Readonly<Record<string, Quantity>>;
 

@@ -32,18 +32,19 @@ const WEIGHTS: Readonly<Partial<Record<FactId, number>>> = {
   bimodal: 0.5,
   long_short: 0.4,
   early: 0.9,
+  ttft_early: 0.3,
   computed: 0.7,
   stall_regular: 0.7,
   stall_prefill: 0.4,
   step_tokens: 0.5,
   replica_ttft: 0.6,
 };
-const TEMPER = 0.75;
+const TEMPER = 0.85;
 
 /** Odds of one cause before looking: alike. A pair of causes at once: each second one this much rarer. */
-const PAIR = Math.exp(-2.6);
+const PAIR = Math.exp(-1.7);
 /** What is left of the odds of a cause that the evidence could not show. */
-const UNSEEN = 0.5;
+const UNSEEN = 0.35;
 /** That it is none of the table's. */
 const NONE = 0.6;
 const NOTHING_SAID: States = [0.1, 0.16, 0.48, 0.16, 0.1];

@@ -13,7 +13,7 @@ export interface Told {
 }
 
 /** Relative error a told figure is given: two digits, one run. */
-export const TOLD_ERROR = 0.05;
+export const TOLD_ERROR = 0.03;
 
 /** Names people use, and the factor to our unit. */
 const ALIASES: Readonly<Record<string, readonly [QuantityId, number]>> = {

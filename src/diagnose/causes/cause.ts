@@ -53,6 +53,9 @@ export function usual(id: FactId): States {
   if (id === 'started' || id === 'restarted') return told(0.15);
   if (id === 'loaded') return told(0.04);
   if (id === 'one_class') return [0, 0, 0.86, 0.1, 0.04];
+  if (id === 'alike') return ANY;
+  // Follow TTFT.
+  if (id === 'ttft_early') return [0.08, 0.12, 0.4, 0.2, 0.2];
   // Follow from TTFT moving at all.
   if (id === 'ttft_share' || id === 'bimodal' || id === 'early' || id === 'long_short')
     return [0.04, 0.1, 0.68, 0.13, 0.05];
@@ -74,6 +77,7 @@ export const LOADED: Cause['predicts'] = {
   'part.prefill': LEAN_UP,
   path: MAYBE_UP,
   prefill_per_token: LEAN_UP,
+  alike: [0.01, 0.05, 0.44, 0.25, 0.25],
   waiting: LEAN_UP,
   running: UP,
   running_max: LEAN_UP,

@@ -135,6 +135,7 @@ export const DECODE: readonly Cause[] = [
       prefill_per_token: MUCH_UP,
       'part.prefill': UP,
       gpu_clock: [0.6, 0.1, 0.28, 0.01, 0.01],
+      alike: [0, 0.01, 0.05, 0.24, 0.7],
       latency: MUCH_UP,
       rate: FLAT,
       prompt: FLAT,

@@ -217,7 +217,7 @@ export const QUEUEING: readonly Cause[] = [
       ttft: UP,
       ttft_p50: LEAN_UP,
       ttft_p99: UP,
-      switched: MUCH_UP,
+      switched: [0, 0.005, 0.13, 0.35, 0.515],
       'part.queue': LEAN_UP,
       'part.prefill': LEAN_UP,
       path: LEAN_UP,

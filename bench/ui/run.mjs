@@ -1,17 +1,18 @@
-// What the dashboard costs, measured in a real browser: node bench/ui/run.mjs [requests] (default 100000; 1000000 is the long form)
+// What the dashboard costs, measured in a real browser: node bench/ui/run.mjs [requests | RUN]   (default 100000; 1000000 is the long form)
 //
-// Makes a simulated run, serves it, and times in Chromium: the first view, judging again under moved limits, and drawing a
+// Makes a simulated run (or takes one), serves it, and times in Chromium: the first view, judging again under moved limits, and drawing a
 // timeline of 5,000 requests × 500 chunks. Build first (npm run build); needs /usr/bin/chromium. Times are of this machine:
 // `load` says how busy it was, and each figure's floor is beside it.
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { build } from 'vite';
 import { chromium } from 'playwright-core';
+import { build } from 'vite';
 
-const REQUESTS = Number(process.argv[2] ?? 100_000);
+const GIVEN = existsSync(process.argv[2] ?? '') ? resolve(process.argv[2]) : undefined;
+const REQUESTS = GIVEN ? undefined : Number(process.argv[2] ?? 100_000);
 const ROOT = join(import.meta.dirname, '..', '..');
 const MAIN = join(ROOT, 'dist', 'cli', 'main.js');
 const dir = mkdtempSync(join(tmpdir(), 'goodput-bench-ui-'));
@@ -24,14 +25,25 @@ try {
   for (const f of readdirSync(join(ROOT, 'dist', 'ui')).filter((n) => n.endsWith('.js'))) {
     sizes[f] = gzipSync(readFileSync(join(ROOT, 'dist', 'ui', f))).length;
   }
-  const served = Object.entries(sizes).filter(([f]) => f !== 'page.js').reduce((sum, [, n]) => sum + n, 0);
+  const served = Object.entries(sizes)
+    .filter(([f]) => f !== 'page.js')
+    .reduce((sum, [, n]) => sum + n, 0);
 
   const load = ['--model', 'llama-3.1-8b', '--gpu', 'h100-sxm', '--rate', '30', '--slo', 'ttft=300ms,tpot=14ms'];
-  const made = spawnSync(process.execPath, [MAIN, 'simulate', ...load, '--requests', String(REQUESTS), '--output', 'uniform:20-180', '--out', dir], { encoding: 'utf8' });
-  if (made.status > 1) throw new Error(made.stderr);
-  const id = readdirSync(dir)[0];
+  if (!GIVEN) {
+    const made = spawnSync(
+    process.execPath,
+    [MAIN, 'simulate', ...load, '--requests', String(REQUESTS), '--output', 'uniform:20-180', '--out', dir],
+    { encoding: 'utf8' },
+  );
+    if (made.status > 1) throw new Error(made.stderr);
+  }
+  const id = GIVEN ? basename(GIVEN) : readdirSync(dir)[0];
+  const runs = GIVEN ? dirname(GIVEN) : dir;
 
-  const ui = spawn(process.execPath, [MAIN, 'ui', dir, '--port', '0', '--json'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ui = spawn(process.execPath, [MAIN, 'ui', runs, '--port', '0', '--json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   children.push(ui);
   const base = await new Promise((resolve) => ui.stdout.once('data', (d) => resolve(JSON.parse(String(d)).url)));
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
@@ -43,7 +55,11 @@ try {
     await page.goto(`${base}#/run?run=${id}`);
     await page.locator('[data-kpi=attainment]').waitFor();
     const first = performance.now() - began;
-    await page.waitForFunction("document.querySelector('[data-cohort]') && document.querySelector('.scatter canvas')", undefined, { timeout: 300_000 });
+    await page.waitForFunction(
+      "document.querySelector('[data-cohort]') && document.querySelector('.scatter canvas')",
+      undefined,
+      { timeout: 300_000 },
+    );
     return { first, whole: performance.now() - began };
   };
   const cold = await view();
@@ -67,8 +83,14 @@ try {
 
   // The painter alone, as the pages run it: 5,000 requests × 500 chunks on 1,240 × 560 pixels, put on a canvas.
   const bundled = await build({
-    root: ROOT, configFile: false, logLevel: 'silent',
-    build: { write: false, minify: false, lib: { entry: join(ROOT, 'ui', 'paint.ts'), formats: ['iife'], name: 'painter' } },
+    root: ROOT,
+    configFile: false,
+    logLevel: 'silent',
+    build: {
+      write: false,
+      minify: false,
+      lib: { entry: join(ROOT, 'ui', 'paint.ts'), formats: ['iife'], name: 'painter' },
+    },
   });
   const code = (Array.isArray(bundled) ? bundled[0] : bundled).output[0].code;
   const bench = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
@@ -85,9 +107,14 @@ try {
     }
     const at = (r) => r * 20;
     const rows = {
-      scheduled: make(at), sent: make((r) => at(r) + 1), first: make((r) => at(r) + us[r * k] / 1000),
-      ended: make((r) => at(r) + us[r * k + k - 1] / 1000), color: new Uint32Array(n).fill(0xff00ff00),
-      start: Uint32Array.from({ length: n }, (_, r) => r * k), end: Uint32Array.from({ length: n }, (_, r) => r * k + k), us,
+      scheduled: make(at),
+      sent: make((r) => at(r) + 1),
+      first: make((r) => at(r) + us[r * k] / 1000),
+      ended: make((r) => at(r) + us[r * k + k - 1] / 1000),
+      color: new Uint32Array(n).fill(0xff00ff00),
+      start: Uint32Array.from({ length: n }, (_, r) => r * k),
+      end: Uint32Array.from({ length: n }, (_, r) => r * k + k),
+      us,
     };
     const canvas = document.createElement('canvas');
     canvas.width = width;
@@ -107,18 +134,43 @@ try {
     return times;
   });
 
-  const html = spawnSync(process.execPath, [MAIN, 'report', join(dir, id), '--format', 'html'], { encoding: 'latin1', maxBuffer: 2 ** 30 });
-  console.log(JSON.stringify({
-    requests: REQUESTS,
-    load: two(loadavg()[0]),
-    js_gz_kb: { all: two(served / 1000), entry: two(sizes['app.js'] / 1000), exported: two(sizes['page.js'] / 1000) },
-    first_view_ms: { cold: two(cold.first), warm: two(Math.min(warm.first, warmer.first)) },
-    whole_view_ms: { cold: two(cold.whole), warm: two(Math.min(warm.whole, warmer.whole)) },
-    judge_ms: { median: two(quantile(moves.judged, 0.5)), p95: two(quantile(moves.judged, 0.95)), least: two(Math.min(...moves.judged)) },
-    move_to_frame_ms: { median: two(quantile(moves.took, 0.5)), p95: two(quantile(moves.took, 0.95)), least: two(Math.min(...moves.took)) },
-    paint_5000x500_ms: { median: two(quantile(paint, 0.5)), p95: two(quantile(paint, 0.95)), least: two(Math.min(...paint)) },
-    exported_mb: two(html.stdout.length / 1e6),
-  }, null, 2));
+  const html = spawnSync(process.execPath, [MAIN, 'report', join(runs, id), '--format', 'html'], {
+    encoding: 'latin1',
+    maxBuffer: 2 ** 30,
+  });
+  console.log(
+    JSON.stringify(
+      {
+        requests: JSON.parse(readFileSync(join(runs, id, 'report.json'), 'utf8')).cohort.offered,
+        load: two(loadavg()[0]),
+        js_gz_kb: {
+          all: two(served / 1000),
+          entry: two(sizes['app.js'] / 1000),
+          exported: two(sizes['page.js'] / 1000),
+        },
+        first_view_ms: { cold: two(cold.first), warm: two(Math.min(warm.first, warmer.first)) },
+        whole_view_ms: { cold: two(cold.whole), warm: two(Math.min(warm.whole, warmer.whole)) },
+        judge_ms: {
+          median: two(quantile(moves.judged, 0.5)),
+          p95: two(quantile(moves.judged, 0.95)),
+          least: two(Math.min(...moves.judged)),
+        },
+        move_to_frame_ms: {
+          median: two(quantile(moves.took, 0.5)),
+          p95: two(quantile(moves.took, 0.95)),
+          least: two(Math.min(...moves.took)),
+        },
+        paint_5000x500_ms: {
+          median: two(quantile(paint, 0.5)),
+          p95: two(quantile(paint, 0.95)),
+          least: two(Math.min(...paint)),
+        },
+        exported_mb: two(html.stdout.length / 1e6),
+      },
+      null,
+      2,
+    ),
+  );
   await browser.close();
 } finally {
   for (const c of children) c.kill('SIGTERM');

@@ -62,6 +62,11 @@ export async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(SHOTS, `${name}.png`), fullPage: true });
 }
 
+/** Waits until `condition`, a script's text, holds in the page. Asked from outside: the page's policy lets nothing be evaluated in it. */
+export async function until(page: Page, condition: string): Promise<void> {
+  await expect.poll(() => page.evaluate(condition), { timeout: 90_000, interval: 50, message: condition }).toBe(true);
+}
+
 /** The text of the figure that a page names `kpi`. */
 export const kpi = (page: Page, name: string): Promise<string> =>
   page.locator(`[data-kpi="${name}"] .value`).innerText();

@@ -7,7 +7,7 @@ import { formatDuration, trim } from '../../src/base/units.ts';
 import type { Report } from '../../src/report/report.ts';
 import { emulate, folderOf, MAIN, type Running, run, type Served, scratch, start } from '../e2e/cli.ts';
 import { service } from '../services/service.ts';
-import { cells, expectAccessible, kpi, launch, shot, type Watched, watched } from './browser.ts';
+import { cells, expectAccessible, kpi, launch, shot, until, type Watched, watched } from './browser.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const chromium = service('chromium');
@@ -73,7 +73,8 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     };
     const cursorOf = (folder: string) => JSON.parse(readFileSync(join(folder, 'cursor.json'), 'utf8'));
     const cut = copy('cut');
-    const open = { operation: 99_999, attempt: 0, scheduled_us: 1_000_000, class: 'default', dispatched_us: 1_000_100 };
+    const at = cursorOf(cut).window.start_us + 1000;
+    const open = { operation: 99_999, attempt: 0, scheduled_us: at, class: 'default', dispatched_us: at + 100 };
     writeFileSync(join(cut, 'cursor.json'), JSON.stringify({ ...cursorOf(cut), closed: false, pid: 0, open: [open] }));
     const damaged = copy('damaged');
     for (const f of readdirSync(damaged)) if (f.endsWith('.parquet')) truncateSync(join(damaged, f), 300);
@@ -140,7 +141,7 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     await page.locator('h1').click();
     await page.keyboard.press('/');
     await page.keyboard.type('nightly');
-    await page.waitForFunction("document.querySelectorAll('tr[data-run]').length === 1");
+    await until(page, "document.querySelectorAll('tr[data-run]').length === 1");
     expect(page.url()).toContain('q=nightly');
     await page.locator('input[type=search]').fill('');
     await page.getByRole('checkbox', { name: 'Choose main' }).focus();
@@ -148,7 +149,7 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     await page.getByRole('checkbox', { name: 'Choose cut' }).focus();
     await page.keyboard.press('Space');
     await page.getByRole('button', { name: /^Compare 2/ }).click();
-    await page.waitForFunction('document.querySelectorAll(\'[aria-label="Figures of the runs"] tbody tr\').length > 8');
+    await until(page, 'document.querySelectorAll(\'[aria-label="Figures of the runs"] tbody tr\').length > 8');
     const figures = await cells(page, 'Figures of the runs');
     expect(figures.find((r) => r[0] === 'attainment')?.[1]).toBe(percent(report.attainment.value as number));
     await expectAccessible(page, 'Compare');
@@ -221,7 +222,7 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
       (await run(['report', join(runs, id), '--slo', 'ttft=45ms,tpot=20ms,e2e=20s', '--json'])).stdout,
     ) as Report;
     expect(other.cohort.good).not.toBe(report.cohort.good);
-    await page.waitForFunction(`document.querySelector('[data-class=good] b')?.textContent === '${other.cohort.good}'`);
+    await until(page, `document.querySelector('[data-class=good] b')?.textContent === '${other.cohort.good}'`);
     expect(await kpi(page, 'attainment')).toBe(percent(other.attainment.value as number));
     expect(await page.locator('[data-kpi=attainment] .more').innerText()).toContain(
       `${percent(other.attainment.low as number, 3)} to ${percent(other.attainment.high as number, 3)}`,
@@ -232,7 +233,7 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     // The address gives the same view again.
     const again = await watched(browser, { origin: base });
     await again.page.goto(page.url());
-    await again.page.waitForFunction(
+    await until(again.page, 
       `document.querySelector('[data-class=good] b')?.textContent === '${other.cohort.good}'`,
     );
     await done(again);
@@ -247,17 +248,17 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     await page.mouse.down();
     await page.mouse.move(at.x + at.width / 2, at.y - 60, { steps: 4 });
     await page.mouse.up();
-    await page.waitForFunction("parseFloat(document.querySelector('#term-tpot').value) > 20");
+    await until(page, "parseFloat(document.querySelector('#term-tpot').value) > 20");
 
     await page.locator('#save-as').fill('loose');
     await page.getByRole('button', { name: 'Save this contract' }).click();
     await page.getByRole('button', { name: 'loose', exact: true }).waitFor();
     await page.getByRole('button', { name: "Back to the run's own" }).click();
-    await page.waitForFunction(
+    await until(page, 
       `document.querySelector('[data-class=good] b')?.textContent === '${report.cohort.good}'`,
     );
     await page.getByRole('button', { name: 'loose', exact: true }).click();
-    await page.waitForFunction("parseFloat(document.querySelector('#term-tpot').value) > 20");
+    await until(page, "parseFloat(document.querySelector('#term-tpot').value) > 20");
     await type('ttft', 'soon');
     expect(await page.locator('#term-ttft').getAttribute('aria-invalid')).toBe('true');
     await done(w);
@@ -268,7 +269,7 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     const { page } = w;
     await page.locator('.timeline canvas').first().waitFor();
     const ticks = "document.querySelector('.area canvas').dataset.paint !== undefined";
-    await page.waitForFunction(ticks);
+    await until(page, ticks);
     const group = page.locator('.timeline');
     await group.focus();
     await page.keyboard.press('ArrowDown');
@@ -292,7 +293,7 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     // Warm-up is drawn too, so there may be more than the cohort's.
     expect(Number(count?.replace(/,/g, ''))).toBeGreaterThanOrEqual(all.cohort.rejected);
     await page.locator('label.check input').check();
-    await page.waitForFunction(
+    await until(page, 
       `document.querySelector('[data-rows]').textContent.endsWith('of ${all.cohort.rejected}')`,
     );
     await page.keyboard.press('Escape');
@@ -313,7 +314,7 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     await page.getByLabel('input tokens').fill('16');
     await page.getByLabel('output tokens').fill('12');
     await page.getByRole('button', { name: 'Simulate at these rates' }).click();
-    await page.waitForFunction(
+    await until(page, 
       "[...document.querySelectorAll('.legend')].some((l) => l.textContent.includes('model: llama-3.1-8b'))",
     );
     await expectAccessible(page, 'Capacity');
@@ -333,9 +334,9 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     expect(await kpi(page, 'largest')).toBe('64');
     expect(await kpi(page, 'pool')).toBe('200');
     await page.locator('#plan-kv').selectOption('fp8');
-    await page.waitForFunction("document.querySelector('[data-kpi=largest] .value').textContent === '129'");
+    await until(page, "document.querySelector('[data-kpi=largest] .value').textContent === '129'");
     await page.locator('#plan-tpot').fill('');
-    await page.waitForFunction(
+    await until(page, 
       "document.querySelector('[data-kpi=largest] .more').textContent.includes('KV pool binds')",
     );
     await page.locator('#plan-tp').selectOption('16');
@@ -343,9 +344,7 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     await page.locator('#plan-tp').selectOption('1');
     await page.locator('#plan-tpot').fill('12');
     await page.getByRole('button', { name: 'Simulate' }).click();
-    await page.waitForFunction("document.body.textContent.includes('500 requests a rate')", undefined, {
-      timeout: 45_000,
-    });
+    await until(page, "document.body.textContent.includes('500 requests a rate')");
     await expectAccessible(page, 'Plan, dark');
     await shot(page, 'plan-dark');
     await done(w);
@@ -376,12 +375,10 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     ]);
     const live = page.locator('[data-live]');
     await live.waitFor({ timeout: 20_000 });
-    await page.waitForFunction("parseInt(document.querySelector('[data-kpi=live-offered] .value').textContent) > 20");
+    await until(page, "parseInt(document.querySelector('[data-kpi=live-offered] .value').textContent) > 20");
     await expectAccessible(page, 'Live');
     await shot(page, 'live-light');
-    await page.waitForFunction("document.querySelector('[data-live] .badge')?.textContent === 'complete'", undefined, {
-      timeout: 30_000,
-    });
+    await until(page, "document.querySelector('[data-live] .badge')?.textContent === 'complete'");
     const ended = await bench.done;
     const told = JSON.parse((await run(['report', folderOf(ended), '--json'])).stdout) as Report;
     expect(Number((await kpi(page, 'live-offered')).replace(/,/g, ''))).toBeGreaterThanOrEqual(told.cohort.offered);

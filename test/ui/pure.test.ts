@@ -245,6 +245,67 @@ describe('a diagnosis', () => {
       evidence: [{ text: 'KV 0.95', before: 0.5, after: 0.95 }, { text: 'preemptions rose' }],
     });
     expect(told.ruledOut).toEqual(['cold-start: the process is old']);
+    const ours = toldOf({
+      schema: 'goodput.diagnosis/1',
+      verdict: 'cause',
+      summary: 'The queue grew.',
+      causes: [
+        {
+          id: 'capacity',
+          label: 'admission or capacity',
+          confidence: 0.9,
+          evidence: [
+            {
+              fact: 'queue',
+              label: 'queue time',
+              before: 120,
+              after: 864,
+              change: 7.2,
+              low: 6.1,
+              high: 8.4,
+              kind: 'ratio',
+              unit: 'ms',
+              source: 'server-metrics',
+              weight: 2,
+            },
+          ],
+          against: [],
+          knob: 'replicas',
+          price: 'GPUs',
+        },
+      ],
+      attribution_ms: { queue: 744, prefill: null, residual: 6 },
+      attribution: { total: { value: 751, low: 700, high: 800 } },
+      ruled_out: [
+        {
+          id: 'kv',
+          label: 'KV pressure',
+          because: [
+            {
+              label: 'KV usage',
+              before: 0.4,
+              after: 0.41,
+              change: 0.01,
+              kind: 'difference',
+              unit: '',
+              source: 'server-metrics',
+            },
+          ],
+        },
+      ],
+      missing: [{ what: 'GPU clocks', side: 'after', decides: ['clocks'], how: 'scrape DCGM' }],
+      what_would_fix: [{ cause: 'capacity', knob: 'replicas', simulated: true, text: 'two replicas bring TTFT back' }],
+    });
+    expect(ours.total).toBe(751);
+    expect(ours.attribution).toEqual([
+      { name: 'queue', ms: 744 },
+      { name: 'residual', ms: 6 },
+    ]);
+    expect(ours.causes[0]).toMatchObject({ title: 'admission or capacity', knob: 'replicas' });
+    expect(ours.causes[0]?.evidence[0]?.text).toBe('queue time: 120 → 864 ms, × 7.2 (6.1 to 8.4), server-metrics');
+    expect(ours.ruledOut).toEqual(['KV pressure: KV usage: 0.4 → 0.41, by 0.01, server-metrics']);
+    expect(ours.missing).toEqual(['GPU clocks (after), which decides clocks: scrape DCGM']);
+    expect(ours.fixes).toEqual(['two replicas bring TTFT back']);
     expect(() => toldOf({})).toThrow(/verdict/);
     expect(() => toldOf(null)).toThrow(/verdict/);
   });

@@ -22,7 +22,9 @@ export function DataTable({ label, cells }: { label: string; cells: () => Cells 
 const kindOf = (cell: string | number): string =>
   typeof cell === 'number' || (cell.length < 30 && /^[-–−+<>≥≤?∞.\d]/.test(cell)) ? 'num' : 'txt';
 
-export function Table({ label, head, rows }: Cells & { label: string }) {
+/** @param words all cells are words, to the left. */
+export function Table({ label, head, rows, words = false }: Cells & { label: string; words?: boolean }) {
+  const kind = (cell: string | number): string => (words ? 'txt' : kindOf(cell));
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={label}>
       <table>
@@ -32,7 +34,7 @@ export function Table({ label, head, rows }: Cells & { label: string }) {
             {head.map((h, i) => (
               <th
                 scope="col"
-                class={i > 0 ? (rows[0] === undefined ? 'num' : kindOf(rows[0][i] ?? '–')) : undefined}
+                class={i > 0 ? (rows[0] === undefined ? 'num' : kind(rows[0][i] ?? '–')) : undefined}
                 key={h}
               >
                 {h}
@@ -49,7 +51,7 @@ export function Table({ label, head, rows }: Cells & { label: string }) {
                     {cell}
                   </th>
                 ) : (
-                  <td class={kindOf(cell)} key={head[i]}>
+                  <td class={kind(cell)} key={head[i]}>
                     {cell}
                   </td>
                 ),

@@ -69,7 +69,8 @@ export function CapacityView() {
   const series: CurveSeries[] = reports.map((g, k) => ({
     name: nameOf(g.id),
     color: COLORS[k % COLORS.length] as string,
-    points: g.report.curve.map(dotOf),
+    // Where every run was void there is no curve; what was seen is shown all the same, and marked.
+    points: (g.report.curve.length > 0 ? g.report.curve : g.report.probes).map(dotOf),
     capacity: g.report.capacity,
   }));
   const singles = points.flatMap((g) => dotOfRun(g.run));

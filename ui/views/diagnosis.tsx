@@ -61,13 +61,14 @@ function Shown({ told }: { told: Told }) {
     <>
       <section class="card wide headline" aria-label="Verdict">
         <div class="kpis">
-          <div class="kpi">
+          <div class="kpi long">
             <span class="name">Verdict</span>
             <span class="value">{told.verdict}</span>
             <span class="more">
-              {told.causes.length === 0
-                ? 'no cause is borne by the evidence'
-                : `${told.causes.length} causes, the likeliest first`}
+              {told.summary ||
+                (told.causes.length === 0
+                  ? 'no cause is borne by the evidence'
+                  : `${told.causes.length} causes, the likeliest first`)}
             </span>
           </div>
         </div>
@@ -101,7 +102,19 @@ function Shown({ told }: { told: Told }) {
                   {e.before !== undefined && e.after !== undefined && <Pair before={e.before} after={e.after} />}
                 </li>
               ))}
+              {c.against.map((e) => (
+                <li key={e.text}>
+                  Against it: {e.text}
+                  {e.before !== undefined && e.after !== undefined && <Pair before={e.before} after={e.after} />}
+                </li>
+              ))}
             </ul>
+            {c.knob && (
+              <p class="note">
+                What to turn: {c.knob}
+                {c.price ? `; at the price of ${c.price}` : ''}
+              </p>
+            )}
           </article>
         ))}
         {told.ruledOut.length > 0 && (
@@ -109,6 +122,16 @@ function Shown({ told }: { told: Told }) {
             <h3>Ruled out</h3>
             <ul>
               {told.ruledOut.map((t) => (
+                <li key={t}>{t}</li>
+              ))}
+            </ul>
+          </>
+        )}
+        {told.fixes.length > 0 && (
+          <>
+            <h3>What would fix it, simulated</h3>
+            <ul>
+              {told.fixes.map((t) => (
                 <li key={t}>{t}</li>
               ))}
             </ul>
@@ -125,6 +148,15 @@ function Shown({ told }: { told: Told }) {
           </>
         )}
       </section>
+      {told.notes.length > 0 && (
+        <section class="card wide" aria-label="Notes">
+          <ul class="notes">
+            {told.notes.map((t) => (
+              <li key={t}>{t}</li>
+            ))}
+          </ul>
+        </section>
+      )}
     </>
   );
 }

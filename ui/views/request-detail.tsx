@@ -150,7 +150,7 @@ function Evidence({ record: r }: { record: DetailRecord }) {
         ] as [string, string][])
       : []),
   ];
-  return <Table label="Evidence" head={['', 'value']} rows={rows} />;
+  return <Table label="Evidence" words head={['', 'value']} rows={rows} />;
 }
 
 const GAP_W = 900;

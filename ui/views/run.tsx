@@ -452,7 +452,7 @@ function Client({ report: { client, tokens, lengths, arrivals } }: { report: Rep
         <h2>Client health</h2>
       </header>
       <p class="note">Whether what measured was itself the bottleneck.</p>
-      <Table label="Client health" head={['', 'value']} rows={rows} />
+      <Table label="Client health" words head={['', 'value']} rows={rows} />
     </section>
   );
 }

@@ -7,6 +7,7 @@ import { type Finished, QUEUE_FULL, TOO_LONG } from './cluster.ts';
 import { schedulerConformance } from './conformance.ts';
 import { ContinuousReplica } from './continuous.ts';
 import { limitsFor, limitsOf } from './limits.ts';
+import { recordOf } from './record-of.ts';
 import { simulate } from './simulate.ts';
 import { linearModel, listed, poisson, spec } from './testing.ts';
 
@@ -122,6 +123,23 @@ describe('batching', () => {
     expect(replica.offer(spec(3, 1, 1), 1)).toBeGreaterThan(0);
     expect(replica.offer(spec(4, 1, 1), 1)).toBe(QUEUE_FULL);
     expect(replica.gauges()).toMatchObject({ running: 1, waiting: 2 });
+  });
+
+  it('refuses a pool of no blocks in a line, and ends a request that is longer than the pool as failed', () => {
+    expect(() => limitsOf({ kvBlocks: 0 })).toThrow(/^the KV pool has 0 blocks; it needs at least 1: use a larger/);
+    const outcomes: string[] = [];
+    simulate(
+      listed([
+        { at: 0, spec: spec(0, 100, 29) },
+        { at: 0, spec: spec(1, 100, 28) },
+      ]),
+      new ContinuousReplica(step, limitsOf({ kvBlocks: 8, maxSeqs: 1, maxBatchedTokens: 64 })),
+      (done) => {
+        const { operation, outcome, detail } = recordOf(done);
+        outcomes.push(`${operation} ${outcome} ${detail}`.trim());
+      },
+    );
+    expect(outcomes).toEqual(['0 failed prompt and output exceed what the engine can hold', '1 completed']);
   });
 
   it('finds shared prefixes in the cache and computes only the rest', () => {

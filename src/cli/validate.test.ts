@@ -31,6 +31,8 @@ describe('goodput validate', () => {
       expect(Math.abs(other.makespan)).toBeLessThan(0.15);
       expect(Math.abs(other.tpot)).toBeLessThan(0.15);
       expect(Math.abs(other.prefill)).toBeLessThan(0.3);
+      expect(board.interference.worst).toBeLessThan(0.2);
+      expect(board.interference.conflicts).toHaveLength(1);
       for (const knee of board.knees) expect(knee.worst).toBeLessThan(0.08);
       expect(board.served.kinds['dense H100, H200'].tpot).toBeLessThan(0.15);
       expect(board.served.kinds.experts.tpot).toBeLessThan(0.25);

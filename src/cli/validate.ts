@@ -304,6 +304,10 @@ async function lines(
   if (interference) {
     out.push(
       `Prefill interference: chunked prompts ${p(interference.chunked)}, mixed batches ${p(interference.mixed)} (medians; worst ${p(interference.worst)}); lone prompts and decodes, which were fitted, ${p(interference.fitted)}`,
+      ...interference.conflicts.map(
+        (c) =>
+          `  ${c.what}: off by ${p(c.off)}, left out of the worst: the published tables differ by ${p(c.apart)} on it.`,
+      ),
       '',
     );
   }

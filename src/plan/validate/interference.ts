@@ -98,13 +98,18 @@ export function mixedMs(step: StepModel, from: number, to: number, decodes: numb
   });
 }
 
+/** Two times of one step further apart than this cannot both be predicted. */
+const CONFLICT = 0.2;
+
 export interface InterferenceScore {
   /** Median absolute relative errors of what was fitted, and of what was predicted. */
   readonly fitted: number;
   readonly chunked: number;
   readonly mixed: number;
-  /** What decodes add to a chunk, and a chunk to decodes: simulated over measured, less 1. */
+  /** The worst of what was predicted, but where the tables disagree with themselves. */
   readonly worst: number;
+  /** Steps that the mixed table and the decode table both hold, with how far those are apart and we are off. */
+  readonly conflicts: readonly { readonly what: string; readonly apart: number; readonly off: number }[];
   readonly rows: readonly { readonly what: string; readonly measured: Millis; readonly simulated: Millis }[];
 }
 
@@ -121,12 +126,21 @@ export function scoreInterference(on: Deployment, data: InterferenceData): Inter
     measured: ms,
     simulated: mixedMs(step, 0, prefill, decode),
   }));
+  // A mixed batch without a prompt is a lone decode step: two tables then give one time.
+  const twice = data.mixed.map(({ prefill, decode, ms }) => {
+    const other = prefill === 0 ? data.decode.get(decode) : undefined;
+    return other === undefined ? 0 : Math.abs(ms / other - 1);
+  });
   const errors = (rows: InterferenceScore['rows']): number[] => rows.map((r) => Math.abs(r.simulated / r.measured - 1));
   return {
     fitted: median(errors(alone)),
     chunked: median(errors(chunked)),
     mixed: median(errors(mixed)),
-    worst: Math.max(...errors([...chunked, ...mixed])),
+    worst: Math.max(...errors([...chunked, ...mixed.filter((_, i) => (twice[i] as number) <= CONFLICT)])),
+    conflicts: mixed.flatMap(({ what, measured, simulated }, i) => {
+      const apart = twice[i] as number;
+      return apart > CONFLICT ? [{ what, apart, off: simulated / measured - 1 }] : [];
+    }),
     rows: [...alone, ...chunked, ...mixed],
   };
 }

@@ -9,11 +9,11 @@ export interface Recorded {
 
 export const RECORDED: Readonly<Record<string, Recorded>> = {
   'served/experts/tpot': { value: 0.139, margin: 0.02 },
-  'served/experts/ttft': { value: 0.277, margin: 0.04 },
-  'served/dense H100, H200/tpot': { value: 0.098, margin: 0.02 },
-  'served/dense H100, H200/ttft': { value: 0.163, margin: 0.04 },
+  'served/experts/ttft': { value: 0.283, margin: 0.04 },
+  'served/dense H100, H200/tpot': { value: 0.096, margin: 0.02 },
+  'served/dense H100, H200/ttft': { value: 0.197, margin: 0.04 },
   'served/dense elsewhere/tpot': { value: 0.09, margin: 0.02 },
-  'served/dense elsewhere/ttft': { value: 0.343, margin: 0.04 },
+  'served/dense elsewhere/ttft': { value: 0.34, margin: 0.04 },
   'left out/model/experts/tpot': { value: 0.232, margin: 0.03 },
   'left out/model/experts/ttft': { value: 0.337, margin: 0.06 },
   'left out/model/dense H100, H200/tpot': { value: 0.135, margin: 0.03 },
@@ -32,8 +32,8 @@ export const RECORDED: Readonly<Record<string, Recorded>> = {
   'requests/RTXPRO6000-Llama-3.1-8B → RTX4090-Llama-3.1-8B/makespan': { value: 0.066, margin: 0.05 },
   'requests/RTXPRO6000-Llama-3.1-8B → RTX4090-Llama-3.1-8B/tpot': { value: 0.055, margin: 0.05 },
   'requests/RTXPRO6000-Llama-3.1-8B → RTX4090-Llama-3.1-8B/prefill': { value: 0.432, margin: 0.1 },
-  'knees/vllm/attainment': { value: 0.05, margin: 0.03 },
-  'knees/distserve/attainment': { value: 0.07, margin: 0.03 },
+  'knees/vllm/attainment': { value: 0.053, margin: 0.03 },
+  'knees/distserve/attainment': { value: 0.075, margin: 0.03 },
   'interference/chunked': { value: 0.076, margin: 0.03 },
   'interference/mixed': { value: 0.016, margin: 0.03 },
 };

@@ -166,7 +166,7 @@ export function scoreKnees(systems: ReturnType<typeof kneeSystems>, curve: KneeC
     }));
     return {
       system,
-      assumption: `${SHAREGPT.text}; runs of ${KNEE_EFFORT.requests} requests from an empty system`,
+      assumption: `${SHAREGPT.text}; runs of ${KNEE_EFFORT.requests} requests from an empty system; chosen with the published curves in view, so a fit and no prediction`,
       rows,
       worst: Math.max(...rows.filter((r) => r.measured > 0.5).map((r) => Math.abs(r.simulated - r.measured))),
       knee: {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { serve, serveProxy, serveRaw, type TestServer } from '../../test/conformance/chat-server.ts';
-import { probe } from './probe.ts';
+import { post, probe } from './probe.ts';
 
 const toClose: TestServer[] = [];
 afterEach(async () => {
@@ -179,5 +179,25 @@ describe('probe says in one line what to do about', () => {
     expect(await message(probe({ url: 'ftp://x' }))).toMatch(/^InputError: .*use http:\/\/ or https:\/\//);
     expect(await message(probe({ url: 'http://' }))).toMatch(/is not a URL; write it like/);
     expect(await message(probe({ url: 'http://h', dialect: 'openai.chatt' }))).toMatch(/did you mean 'openai.chat'/);
+  });
+});
+
+describe('post', () => {
+  it('asks another path with the key and headers of any request', async () => {
+    const seen: { url: string | undefined; key: string | undefined; team: unknown; body: string }[] = [];
+    const server = await serve((req: IncomingMessage, res: ServerResponse) => {
+      let body = '';
+      req.on('data', (d) => {
+        body += d;
+      });
+      req.on('end', () => {
+        seen.push({ url: req.url, key: req.headers.authorization, team: req.headers['x-team'], body });
+        res.end('{"count":7}');
+      });
+    });
+    toClose.push(server);
+    const answer = await post({ url: server.url, key: 'k', headers: { 'X-Team': 'a' } }, '/tokenize', { prompt: 'hi' });
+    expect(answer).toMatchObject({ status: 200, body: '{"count":7}' });
+    expect(seen).toEqual([{ url: '/tokenize', key: 'Bearer k', team: 'a', body: '{"prompt":"hi"}' }]);
   });
 });

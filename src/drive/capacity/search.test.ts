@@ -72,6 +72,29 @@ describe('the search', () => {
     expect(covered).toBeGreaterThanOrEqual(38); // of 40; 95 % is promised
   });
 
+  it('warms replications up by what MSER-5 would leave out, and by the stay of a session', async () => {
+    const asked: ProbeRequest[] = [];
+    const of = async (more: Partial<ProbeMeasure>, plan = PLAN): Promise<number> => {
+      asked.length = 0;
+      const run = pretend(knee(5), more);
+      await runSearch(plan, {
+        run: (request) => {
+          asked.push(request);
+          return run(request);
+        },
+      });
+      return Math.min(...asked.filter((r) => r.role === 'confirm').map((r) => r.warmup));
+    };
+    const plain = await of({});
+    expect(await of({ settling: 170 })).toBe(170);
+    expect(plain).toBeLessThan(170);
+    // Not settled says nothing of how long it takes.
+    expect(await of({ settling: null })).toBe(plain);
+    const sessions = await of({}, { ...PLAN, arrival: { operations: 4, pauses: 60_000 } });
+    // Two stays of 4 × 0.9 s and a minute's thought, at rates near 5/s.
+    expect(sessions).toBeGreaterThan(2 * 63 * 4.5);
+  });
+
   it('never uses a seed twice, and says why at each run', async () => {
     const asked: ProbeRequest[] = [];
     const run = pretend(knee(5));

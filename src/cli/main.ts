@@ -22,7 +22,9 @@ import { plan } from './plan.ts';
 import { proxy } from './proxy.ts';
 import { report } from './report.ts';
 import { rules } from './rules.ts';
+import { scrape } from './scrape.ts';
 import { simulate } from './simulate.ts';
+import { spans } from './spans.ts';
 import { ui } from './ui.ts';
 import { validate } from './validate.ts';
 import { VERSION } from './version.ts';
@@ -46,6 +48,8 @@ const routes = buildRouteMap({
     validate,
     rules,
     merge,
+    scrape,
+    spans,
     live,
     ui,
     emulate,

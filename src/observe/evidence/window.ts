@@ -71,10 +71,11 @@ function replicaOf(key: string, scrapes: readonly Snapshot[], errors: Set<string
     }
     const base = before?.told.get(concept);
     if ((TOTALS as readonly Concept[]).includes(concept)) totals[concept] = countedOf(base, told);
-    else if ((DURATIONS as readonly Concept[]).includes(concept)) {
-      durations[concept] = observedOf(base, told, last.replica.name, notes, errors);
-    } else if ((SIZES as readonly Concept[]).includes(concept)) {
-      sizes[concept] = observedOf(base, told, last.replica.name, notes, errors);
+    else {
+      const observed = observedOf(base, told, last.replica.name, notes, errors);
+      if (observed === undefined) continue;
+      if ((DURATIONS as readonly Concept[]).includes(concept)) durations[concept] = observed;
+      else if ((SIZES as readonly Concept[]).includes(concept)) sizes[concept] = observed;
     }
   }
   return {

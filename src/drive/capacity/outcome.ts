@@ -60,7 +60,7 @@ function notesOf(plan: SearchPlan, known: Known, end: SearchEnd): string[] {
   const undecided = known.points.filter((p) => p.role === 'confirm' && p.verdict === 'undecided');
   if (undecided.length > 0) {
     notes.push(
-      `${undecided.map((p) => rateText(p.rate)).join(', ')}: ${undecided.length === 1 ? 'this rate lies' : 'these rates lie'} too near capacity for so few operations; more replications or longer ones would narrow the interval.`,
+      `${undecided.map((p) => rateText(p.rate)).join(', ')}: too near capacity to be decided by so few operations; more replications or longer ones would narrow the interval.`,
     );
   }
   return notes;

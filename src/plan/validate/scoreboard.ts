@@ -41,6 +41,9 @@ export interface ServedScore {
   /** TTFT of rows it is not scored on, by the reason. */
   readonly unscored: Readonly<Record<string, { readonly rows: number; readonly ttft: number }>>;
   readonly left_out: LeftOut;
+  /** `left_out.model.kinds` and `left_out.gpu.kinds`, under the keys they were first published by. */
+  readonly without_model: LeftOut['model']['kinds'];
+  readonly without_gpu: LeftOut['gpu']['kinds'];
 }
 
 export function kindOf({ on }: ServedRow): string {
@@ -98,6 +101,8 @@ export function scoreServed(table: ServedTable, leftOut: LeftOut): ServedScore {
     ideal: plain(byKey(ideal, kindOf)),
     unscored: plain(new Map([...reasons].map(([why, e]) => [why, { rows: e.length, ttft: median(e) }]))),
     left_out: leftOut,
+    without_model: leftOut.model.kinds,
+    without_gpu: leftOut.gpu.kinds,
   };
 }
 

@@ -69,7 +69,7 @@ function start(name) {
     const file = join(dir, 'haproxy.cfg');
     writeFileSync(
       file,
-      `global\n  nbthread 1\n  maxconn 4000\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 300s\n  timeout server 300s\n  http-reuse always\nfrontend f\n  bind 127.0.0.1:${ports.haproxy}\n  default_backend b\nbackend b\n  server s 127.0.0.1:${ports.mock}\n`,
+      `global\n  nbthread 1\n  maxconn 4000\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 300s\n  timeout server 300s\n  option http-no-delay\n  http-reuse always\nfrontend f\n  bind 127.0.0.1:${ports.haproxy}\n  default_backend b\nbackend b\n  server s 127.0.0.1:${ports.mock}\n`,
     );
     return run('haproxy', ['-db', '-f', file]);
   }

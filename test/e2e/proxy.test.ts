@@ -92,8 +92,8 @@ describe('goodput proxy', () => {
     expect(total.pending).toBe(0);
     expect(LEDGER.reduce((sum, c) => sum + total.outcomes[c], 0)).toBe(total.offered);
     // Of what both saw, the same operations are good.
-    const bySelf = await classesOf(own, (r) => `op-${r.operation}-${r.attempt}`);
-    const byProxy = await classesOf(p.folder, (r) => r.passage?.requestId ?? '');
+    const bySelf = await classesOf(own, (r) => `${r.operation}-${r.attempt}`);
+    const byProxy = await classesOf(p.folder, (r) => r.passage?.requestId?.replace(/^goodput-\w+-/, '') ?? '');
     expect(bySelf.size).toBeGreaterThan(20);
     expect([...bySelf.keys()].filter((id) => !byProxy.has(id))).toEqual([]);
     for (const [id, verdict] of bySelf) expect([id, byProxy.get(id)]).toEqual([id, verdict]);

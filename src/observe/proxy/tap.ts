@@ -222,7 +222,7 @@ class Inflate {
   #at: Millis = 0;
   #size = 0;
   #stopped = false;
-  #ended: ((clean: boolean) => void) | undefined;
+  #ended: (() => void) | undefined;
 
   constructor(stream: Inflater, out: (bytes: Buffer, t: Millis) => void, fail: (why: string) => void) {
     this.#stream = stream;
@@ -234,8 +234,14 @@ class Inflate {
       if (this.#size > MOST_INFLATED) this.#broken('a compressed body too large to read');
       else this.#out(bytes, this.#at);
     });
-    stream.on('error', () => this.#broken('a compressed body that is damaged'));
-    stream.on('end', () => this.#settle(true));
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'Z_BUF_ERROR' && this.#ended !== undefined) {
+        // The body ended without the compressor's own end: what came before it has been read.
+        this.stop();
+        this.#settle();
+      } else this.#broken('a compressed body that is damaged');
+    });
+    stream.on('end', () => this.#settle());
   }
 
   push(bytes: Buffer, t: Millis): void {
@@ -247,9 +253,9 @@ class Inflate {
     }
   }
 
-  end(done: (clean: boolean) => void): void {
+  end(done: () => void): void {
     this.#ended = done;
-    if (this.#stopped) this.#settle(false);
+    if (this.#stopped) this.#settle();
     else this.#next();
   }
 
@@ -279,12 +285,12 @@ class Inflate {
     if (this.#stopped) return;
     this.stop();
     this.#fail(why);
-    this.#settle(false);
+    this.#settle();
   }
 
-  #settle(clean: boolean): void {
+  #settle(): void {
     const done = this.#ended;
     this.#ended = undefined;
-    done?.(clean);
+    done?.();
   }
 }

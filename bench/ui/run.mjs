@@ -32,10 +32,10 @@ try {
   const load = ['--model', 'llama-3.1-8b', '--gpu', 'h100-sxm', '--rate', '30', '--slo', 'ttft=300ms,tpot=14ms'];
   if (!GIVEN) {
     const made = spawnSync(
-    process.execPath,
-    [MAIN, 'simulate', ...load, '--requests', String(REQUESTS), '--output', 'uniform:20-180', '--out', dir],
-    { encoding: 'utf8' },
-  );
+      process.execPath,
+      [MAIN, 'simulate', ...load, '--requests', String(REQUESTS), '--output', 'uniform:20-180', '--out', dir],
+      { encoding: 'utf8' },
+    );
     if (made.status > 1) throw new Error(made.stderr);
   }
   const id = GIVEN ? basename(GIVEN) : readdirSync(dir)[0];

@@ -55,8 +55,9 @@ export function catalogue(root: string, wallNow: () => Millis): Catalogue {
   const kept = new Map<string, { key: string; row: Listed }>();
   const look = (): Map<string, string> => {
     const found = new Map<string, string>();
+    let looked = 0;
     const enter = (folder: string, id: string, depth: number): void => {
-      if (found.size >= MOST) return;
+      if (found.size >= MOST || ++looked > 4 * MOST) return;
       if (existsSync(join(folder, 'run.json')) || isSearch(folder)) found.set(id, folder);
       if (depth === 0) return;
       for (const name of foldersIn(folder)) enter(join(folder, name), id === '' ? name : `${id}/${name}`, depth - 1);

@@ -39,7 +39,8 @@ export function exportPage(run: Exported, pages = readPages()): string {
     rows: run.packed.rows,
     withChunks: run.chunks.operation.length,
   };
-  const code = script.replaceAll('</script', '<\\/script');
+  // Neither an end of the element nor the start of a comment may stand in it.
+  const code = script.replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--');
   const hash = createHash('sha256').update(code).digest('base64');
   const policy = `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'`;
   const gz = (bytes: Uint8Array): string => gzipSync(bytes, { level: 9 }).toString('base64');

@@ -189,8 +189,8 @@ class LiveFeed {
   readonly #runs: ReturnType<typeof catalogue>;
   readonly #watchers = new Set<ServerResponse>();
   readonly #tails = new Map<string, Tail>();
-  /** What was last said of each, so that an end is told once more. */
   #timer: NodeJS.Timeout | undefined;
+  #isBeating = false;
   #closing = new AbortController();
   #last = '';
 
@@ -205,9 +205,9 @@ class LiveFeed {
     if (this.#last !== '') res.write(this.#last);
     req.once('close', () => {
       this.#watchers.delete(res);
-      if (this.#watchers.size === 0) this.#rest();
+      this.#rest();
     });
-    if (this.#timer === undefined && this.#watchers.size === 1) void this.#beat();
+    if (this.#timer === undefined && !this.#isBeating) void this.#beat();
   }
 
   close(): void {
@@ -217,7 +217,9 @@ class LiveFeed {
     this.#rest();
   }
 
+  /** Nobody watches: nothing is followed. A beat under way is let finish, and does this itself. */
   #rest(): void {
+    if (this.#watchers.size > 0 || this.#isBeating) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#last = '';
@@ -227,6 +229,8 @@ class LiveFeed {
 
   async #beat(): Promise<void> {
     const began = this.#options.wallNow();
+    this.#timer = undefined;
+    this.#isBeating = true;
     try {
       const said = `data: ${JSON.stringify(await this.#look())}\n\n`;
       this.#last = said;
@@ -234,6 +238,8 @@ class LiveFeed {
       for (const res of this.#watchers) if (res.writableLength < 2_000_000) res.write(said);
     } catch (error) {
       this.#options.onDefect?.(error);
+    } finally {
+      this.#isBeating = false;
     }
     if (this.#watchers.size === 0) return this.#rest();
     const spent = this.#options.wallNow() - began;

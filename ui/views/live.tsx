@@ -37,7 +37,8 @@ export default function LiveView() {
     const events = new EventSource('api/live');
     events.onmessage = (e) => {
       setLost(false);
-      setNow(JSON.parse(e.data as string) as Second);
+      const next = JSON.parse(e.data as string) as Second;
+      setNow((before) => ({ ...next, runs: withEnded(next.runs, before?.runs ?? []) }));
     };
     events.onerror = () => setLost(true);
     return () => events.close();
@@ -71,6 +72,12 @@ export default function LiveView() {
       {now?.proxy && <ProxyNow {...now.proxy} />}
     </div>
   );
+}
+
+/** A run that ended is told once more and then no longer: it stays on the page, the last few of them. */
+function withEnded(now: readonly LiveRun[], before: readonly LiveRun[]): readonly LiveRun[] {
+  const ended = before.filter((r) => r.status !== 'running' && !now.some((n) => n.id === r.id));
+  return [...now, ...ended.slice(0, 5)];
 }
 
 function Running({ r }: { r: LiveRun }) {

@@ -116,8 +116,12 @@ describe('a proxy under load, scraped by Prometheus', () => {
     const seen = await ask('goodput_operations_judged_total', (v) => sum(v) >= report.cohort.offered);
     expect(seen.result[0]?.metric.class).toBe('default');
     const outcomes = await ask('goodput_operations_total', (v) => sum(v) === sum(seen) || sum(v) >= 60);
-    // Those of the cool-down, which the client takes back once its cohort is final, are cancelled.
-    for (const { metric } of outcomes.result) expect(['late', 'cancelled']).toContain(metric.outcome);
+    // Those of the cool-down, which the client takes back once its cohort is final, are cancelled; the one that failed is the
+    // client's look at what the endpoint is, which asks for nothing.
+    for (const { metric, value } of outcomes.result) {
+      expect(['late', 'cancelled', 'failed']).toContain(metric.outcome);
+      if (metric.outcome === 'failed') expect(Number(value[1])).toBe(1);
+    }
     expect(sum(await ask('goodput_operations_good_total', (v) => v.result.length > 0))).toBe(0);
 
     const bad = await ask('goodput:bad_share:rate1h', (v) => v.result.some((r) => r.value[1] !== 'NaN'));

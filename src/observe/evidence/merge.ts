@@ -8,6 +8,7 @@ import {
   type Concept,
   type Counted,
   DURATIONS,
+  type DurationConcept,
   type Evidence,
   GAUGES,
   type Gauged,
@@ -15,6 +16,7 @@ import {
   type ReplicaEvidence,
   type Role,
   SIZES,
+  type SizeConcept,
   TOTALS,
 } from '../../core/evidence.ts';
 import { type Histogram, mergeHistograms } from '../../stats/histogram.ts';
@@ -71,7 +73,7 @@ export function mergeEvidence(evidence: Evidence, counts: MergeCounts, limits?: 
 }
 
 export function observedIn(r: ReplicaEvidence, concept: Concept): Observed | undefined {
-  return { ...r.durations, ...r.sizes }[concept as keyof typeof r.durations];
+  return r.durations[concept as DurationConcept] ?? r.sizes[concept as SizeConcept];
 }
 
 interface Teller<T> {

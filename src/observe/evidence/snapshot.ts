@@ -337,6 +337,11 @@ function observedOf(
     if (count > 0) notes.push(`${meaning.metric} has no finite bucket: its quantiles cannot be told`);
     return told;
   }
+  const [only, more] = all;
+  if (only !== undefined && more === undefined) {
+    const bounds = scale === 1 ? only.bounds : only.bounds.map((b) => b * scale);
+    return { ...told, histogram: { bounds, counts: only.counts, sum: sum ?? Number.NaN } };
+  }
   try {
     const { bounds, counts } = mergeHistograms(
       all.map((s, i) => ({

@@ -8,6 +8,7 @@ import { InputError, oneLine } from '../base/errors.ts';
 import type { Evidence } from '../core/evidence.ts';
 import { type ClientState, RequestFold, type Requests, type Side, type Told } from '../diagnose/index.ts';
 import { evidenceOf, type Snapshot, SnapshotReader } from '../observe/evidence/index.ts';
+import { isScrapeFolder, readScrapes as readScrapeFolder } from '../observe/scrape/index.ts';
 import type { Cli } from './cli.ts';
 import { readText, readToldFile } from './diagnose-files.ts';
 
@@ -70,6 +71,7 @@ async function readSource(source: string, flag: string, draft: Draft, cli: Pick<
     );
   }
   if (existsSync(join(source, 'run.json'))) await readRun(source, flag, draft, cli);
+  else if (isScrapeFolder(source)) draft.evidence.push(readScrapeFolder(source));
   else draft.evidence.push(evidenceOf(readScrapes(source, flag)));
   // Server metrics kept beside the rows of a run.
   if (existsSync(join(source, 'run.json'))) {
@@ -179,6 +181,11 @@ async function readRun(folder: string, flag: string, draft: Draft, cli: Pick<Cli
       if (inCohort(window, record.operation, record.stamps.scheduled, record.session)) fold.add(record);
     });
     draft.requests = fold.finish();
+    if (isScrapeFolder(folder)) {
+      // Scraped beside the run: only what lies in its window.
+      const wall = (t: number): number | undefined => (Number.isFinite(t) ? run.meta.epochWall + t : undefined);
+      draft.evidence.push(readScrapeFolder(folder, wall(window.start), wall(window.end)));
+    }
     if (draft.requests.rows.length === 0)
       throw new InputError(`${flag}: ${oneLine(folder)} has no operations in its window; measure again`);
     const health = run.health as { event_loop_ms?: { p99?: number }; unsent?: number; cpu?: number } | undefined;

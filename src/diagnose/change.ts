@@ -10,7 +10,17 @@ import { QUANTITIES, type QuantityId } from './quantities.ts';
 import { both, type Measures } from './table.ts';
 
 /** Figures a user feels, in the order they are told. */
-export const HEADLINES = ['ttft', 'ttft_p50', 'ttft_p99', 'ttft_early', 'tpot', 'itl_p50', 'itl_p99', 'gap', 'latency'] as const;
+export const HEADLINES = [
+  'ttft',
+  'ttft_p50',
+  'ttft_p99',
+  'ttft_early',
+  'tpot',
+  'itl_p50',
+  'itl_p99',
+  'gap',
+  'latency',
+] as const;
 export type Headline = (typeof HEADLINES)[number];
 
 export interface HeadlineChange {

@@ -216,8 +216,10 @@ function counters(replicas: readonly ReplicaEvidence[], into: Measures): void {
   }
   const queries = total('prefix_cache_queries');
   const hits = total('prefix_cache_hits');
-  if (queries !== undefined && hits !== undefined && queries > 0) {
-    const share = hits / queries;
+  // A cache that is off is asked nothing, and finds nothing.
+  const isOff = queries === 0 && (prompts ?? 0) > 0 && (finished ?? 0) >= FEWEST;
+  if (queries !== undefined && hits !== undefined && (queries > 0 || isOff)) {
+    const share = isOff ? 0 : hits / queries;
     const n = Math.max(finished ?? 0, FEWEST);
     server(
       'hit_rate',

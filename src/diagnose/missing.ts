@@ -74,7 +74,7 @@ export function missingOf(
   // The likely ones, and the next few that were not told from them.
   for (const { cause, probability } of scores.causes.slice(0, 6)) {
     if (probability < 0.01) continue;
-    for (const id of cause.deciding) {
+    for (const id of [...cause.deciding, ...(cause.needs ?? []).flat()]) {
       if (facts.has(id)) continue;
       const quantity = quantityOf(id);
       if (quantity === undefined) {

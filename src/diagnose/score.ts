@@ -61,7 +61,7 @@ export interface Scored {
   readonly probability: number;
   readonly alone: number;
   readonly support: readonly Support[];
-  /** One of its deciding facts was observed and speaks for it. */
+  /** One of its deciding facts was observed and speaks for it, and what it is known by exclusion of was looked at. */
   readonly decided: boolean;
 }
 
@@ -116,7 +116,9 @@ export function score(facts: Facts): Scores {
       probability: probability[c]! / total,
       alone: alone[c]! / total,
       support: support.sort((x, y) => Math.abs(y.weight) - Math.abs(x.weight)),
-      decided: support.some((s) => cause.deciding.includes(s.fact.id) && s.weight > 0.5),
+      decided:
+        support.some((s) => cause.deciding.includes(s.fact.id) && s.weight > 0.5) &&
+        (cause.needs ?? []).every((group) => group.some((id) => wasSeen(facts.get(id)))),
     };
   }).sort((x, y) => y.probability - x.probability);
   return {
@@ -129,6 +131,11 @@ export function score(facts: Facts): Scores {
       },
     }),
   };
+}
+
+/** A figure counts as looked at whatever it was; something told of only when it was so. */
+function wasSeen(fact: Fact | undefined): boolean {
+  return fact !== undefined && (fact.kind !== 'told' || fact.effect > 0);
 }
 
 function logLikelihood(facts: readonly Fact[], predictions: readonly States[]): number {

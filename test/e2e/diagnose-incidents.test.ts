@@ -23,14 +23,21 @@ describe('public incidents', () => {
   for (const { name } of folders) {
     it(name, () => {
       const folder = join(ROOT, name);
-      const side = (file: string): Side => ({ name: file, told: readTold(read(join(folder, `${file}.yaml`)), file), notes: [] });
+      const side = (file: string): Side => ({
+        name: file,
+        told: readTold(read(join(folder, `${file}.yaml`)), file),
+        notes: [],
+      });
       const changed = join(folder, 'changes.yaml');
       const found = diagnose(side('before'), side('after'), {
         changes: existsSync(changed) ? readChanges(read(changed), changed) : undefined,
       });
       const expected = read(join(folder, 'expected.yaml')) as Expected;
       const top = found.causes.slice(0, 2);
-      const shown = `${found.verdict}, none ${found.none.toFixed(2)}: ${found.causes.slice(0, 4).map((c) => `${c.cause.id} ${c.confidence.toFixed(2)}`).join(', ')}`;
+      const shown = `${found.verdict}, none ${found.none.toFixed(2)}: ${found.causes
+        .slice(0, 4)
+        .map((c) => `${c.cause.id} ${c.confidence.toFixed(2)}`)
+        .join(', ')}`;
       if (expected.verdict !== 'any') expect(found.verdict, shown).toBe(expected.verdict);
       expect(expected.regression, shown).toContain(found.regression);
       if (!expected.top2) return;

@@ -15,6 +15,11 @@ export interface Cause {
   readonly predicts: Readonly<Partial<Record<FactId, States>>>;
   /** Facts that tell this cause from its neighbours: one of them at least must have been observed, and must speak for it. */
   readonly deciding: readonly FactId[];
+  /**
+   * A cause known by exclusion: of each group at least one fact must have been looked at, or what it would have shown is not
+   * excluded and the cause is not named.
+   */
+  readonly needs?: readonly (readonly FactId[])[];
   /** In words, for the report: what would speak against it. */
   readonly contradictedBy: string;
   readonly knob: string;

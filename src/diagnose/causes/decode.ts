@@ -89,6 +89,10 @@ export const DECODE: readonly Cause[] = [
       'flag.admission': told(0.6),
     },
     deciding: ['running', 'running_max', 'flag.admission'],
+    needs: [
+      ['rate', 'flag.admission'],
+      ['output', 'flag.admission'],
+    ],
     contradictedBy: 'no more running than before',
     knob: 'lower max_num_seqs, or add replicas',
     price: 'fewer slots queue requests: TTFT rises near saturation',
@@ -149,6 +153,7 @@ export const DECODE: readonly Cause[] = [
       stall_regular: QUIET,
     },
     deciding: ['gpu_clock', 'tpot', 'prefill_per_token'],
+    needs: [['rate', 'running'], ['output'], ['replicas', 'skew']],
     contradictedBy: 'decode as quick as before at the same batch; clocks as before',
     knob: 'cooling, power limit, pin clocks; move the neighbour or the pod',
     price: 'power; an unshared device costs more',

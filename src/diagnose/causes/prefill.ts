@@ -90,6 +90,7 @@ export const PREFILL: readonly Cause[] = [
       'flag.budget': told(0.02),
     },
     deciding: ['prefill_per_token', 'part.prefill', 'flag.kernel'],
+    needs: [['prompt'], ['computed', 'hit_rate', 'flag.kernel']],
     contradictedBy:
       'prefill per computed token as before at the same step sizes; decode slower by as much (then clocks)',
     knob: 'diff configuration, kernels and versions; restore the attention backend or graph mode',

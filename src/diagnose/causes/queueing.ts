@@ -185,6 +185,7 @@ export const QUEUEING: readonly Cause[] = [
       version: told(0.4),
     },
     deciding: ['waiting', 'part.queue'],
+    needs: [['kv_usage'], ['running', 'running_max'], ['rate']],
     contradictedBy: 'running at its cap, KV above 0.9, or one replica alone waiting',
     knob: 'upgrade the scheduler, chunk long prefills (long_prefill_token_threshold), or route long prompts apart',
     price: 'smaller chunks make long prompts slower and steps more numerous',

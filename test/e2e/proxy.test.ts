@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { judgeRecord, LEDGER, type LedgerClass, type RequestRecord } from '../../src/core/index.ts';
@@ -149,6 +149,23 @@ describe('goodput proxy', () => {
     } finally {
       await slow.stop();
     }
+  });
+
+  it('goes on passing when its folder is gone, and says that records cannot be written', async () => {
+    const p = await proxy('gone', server.url);
+    rmSync(p.folder, { recursive: true });
+    expect((await chat(p.url)).status).toBe(200);
+    const now = await until(
+      () => live(p.admin),
+      (l) => l.records.problem !== null,
+    );
+    expect(now.records.problem).toMatch(/no such/i);
+    expect(now.total.outcomes.good).toBe(1);
+    expect((await chat(p.url)).status).toBe(200);
+    p.running.child.kill('SIGTERM');
+    const { code, stderr } = await p.running.done;
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/records could not be written/);
   });
 
   it.each([

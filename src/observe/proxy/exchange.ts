@@ -402,6 +402,7 @@ export class Exchange implements ConnectionEvents, Admitted {
 
   #body(bytes: Buffer, from: number, to: number, t: Millis): void {
     const cutter = this.#cutter as BodyCutter;
+    if (cutter.done) cutter.rest = from; // no body at all
     const pass = cutter.done ? from : cutter.read(bytes, from, to);
     const client = this.#client;
     let flowing = true;
@@ -431,7 +432,7 @@ export class Exchange implements ConnectionEvents, Admitted {
         this.#x.admission.served(t - (tap.attempt.recorder.dispatchedAt ?? t));
       }
     }
-    if (cutter.done) this.#done(t, cutter.rest === to || cutter.kind === 'none');
+    if (cutter.done) this.#done(t, cutter.rest === to);
     else if (!flowing) this.#pause(t);
   }
 

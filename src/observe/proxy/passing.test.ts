@@ -1,7 +1,12 @@
-import type { Socket } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
 import { brotliCompressSync, constants, createGzip, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
+import { contractOf } from '../../core/contract.ts';
+import { isLoopback } from './admin.ts';
+import { upstreamTargets } from './targets.ts';
 import {
   chat,
   chunk,
@@ -121,6 +126,82 @@ describe('compressed streams', () => {
       expect(Object.keys(proxy.live().records.unreadable)).toHaveLength(1);
     }
   });
+});
+
+describe('upstreams over TLS', () => {
+  const fixture = (name: string): string =>
+    new URL(`../../../test/conformance/fixtures/localhost.${name}.pem`, import.meta.url).pathname;
+
+  it('are spoken to where their certificate is trusted, and not otherwise', async () => {
+    const server = createTlsServer(
+      { cert: readFileSync(fixture('crt')), key: readFileSync(fixture('key')) },
+      (_, res) => {
+        res.writeHead(200, { 'content-type': 'text/event-stream' });
+        res.end(STREAM.join(''));
+      },
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(async () => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+    for (const [trust, status] of [
+      [{ cacert: fixture('crt') }, 200],
+      [{ insecure: true }, 200],
+      [{}, 502],
+    ] as const) {
+      const { proxy, final } = await watchedProxy(url, { upstreams: upstreamTargets(url, trust) });
+      closers.push(() => proxy.close());
+      const c = await client(proxy.url);
+      c.send(chat('connection: close\r\n'));
+      const { text } = await c.closed;
+      expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status}`));
+      expect((await final(1)).record.outcome).toBe(status === 200 ? 'completed' : 'failed');
+    }
+  });
+});
+
+describe('who asks', () => {
+  it('is told apart by headers up to a bound, and judged by the contract of the class', async () => {
+    const strict = contractOf({ ttft: 0.001 }, { deadline: 30_000 });
+    const { connect, finals, final, proxy } = await through(
+      (socket) => void socket.write(STREAM_HEAD + STREAM.map(chunk).join('') + LAST_CHUNK),
+      { tenantHeader: 'X-Tenant', maxClasses: 3, maxTenants: 2, classContracts: { strict } },
+    );
+    const c = await connect();
+    for (const [i, name] of ['strict', 'a', 'b', 'c', ''].entries()) {
+      c.send(chat(`x-goodput-class: ${name}\r\nx-tenant: t${i}\r\n`));
+      await final(i + 1);
+    }
+    expect(finals.map((f) => [f.class, f.tenant, f.verdict.class])).toEqual([
+      ['strict', 't0', 'late'],
+      ['a', 't1', 'good'],
+      ['other', 'other', 'good'],
+      ['other', 'other', 'good'],
+      ['default', 'other', 'good'],
+    ]);
+    expect(Object.keys(proxy.live().contracts).sort()).toEqual(['a', 'default', 'other', 'strict']);
+  });
+});
+
+it('answers at its admin port only those who ask by a loopback name', async () => {
+  const { proxy } = await through(() => {}, { admin: { host: '127.0.0.1', port: 0 } });
+  const ask = async (host: string): Promise<string> => {
+    const c = await client(proxy.adminUrl as string);
+    c.send(`GET /live HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+    return (await c.closed).text;
+  };
+  expect(await ask('127.0.0.1:9464')).toMatch(/^HTTP\/1\.1 200[\s\S]*goodput\.live\/1/);
+  expect(await ask('localhost')).toMatch(/^HTTP\/1\.1 200/);
+  expect(await ask('evil.example')).toMatch(/^HTTP\/1\.1 403/);
+  expect(['127.0.0.1', '::1', '::ffff:127.0.0.1', '10.0.0.1', undefined].map(isLoopback)).toEqual([
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
 });
 
 describe('slow and endless peers', () => {

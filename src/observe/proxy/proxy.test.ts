@@ -358,6 +358,7 @@ describe('hostile peers', () => {
       'HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n',
       `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`,
       'HTTP/1.1 101 Switching Protocols\r\n\r\n',
+      'HTTP/1.1 103 a\rset-cookie: b\r\n\r\n',
     ];
     let next = '';
     const { proxy, finals, final } = await served((write) => write(next));

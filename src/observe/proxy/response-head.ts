@@ -41,7 +41,9 @@ const UNSAFE = /[\u0000-\u0008\u000a-\u001f\u007f]/;
 export function parseHead(text: string): ResponseHead {
   const lines = text.split(/\r?\n/);
   const first = STATUS.exec(lines[0] ?? '');
-  if (!first) throw new BadResponse('it did not answer in HTTP/1');
+  if (!first || UNSAFE.test(first[2] ?? '') || UNSAFE.test(first[3] ?? '')) {
+    throw new BadResponse('it did not answer in HTTP/1');
+  }
   const raw: string[] = [];
   for (let i = 1; i < lines.length; i++) {
     const line = lines[i] as string;

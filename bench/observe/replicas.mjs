@@ -53,6 +53,7 @@ export function replicaText(replica, { series = 2000, pod } = {}) {
       write(`${name}{${labels}} ${value}`);
     }
   }
-  for (let i = 0; count < series; i++) write(`http_requests_total{handler="/v1/${i}",method="POST",status="2xx"${own}} ${i}`);
+  for (let i = 0; count < series; i++)
+    write(`http_requests_total{handler="/v1/${i}",method="POST",status="2xx"${own}} ${i}`);
   return `${lines.join('\n')}\n`;
 }

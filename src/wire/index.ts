@@ -21,7 +21,14 @@ export {
   type MetricSample,
   type MetricType,
 } from './prometheus/family.ts';
-export { type MetricProblem, parsePrometheus, type ReadMetrics, readPrometheus } from './prometheus/read.ts';
+export { LabelTable } from './prometheus/labels.ts';
+export {
+  type MetricProblem,
+  parsePrometheus,
+  type ReadFamily,
+  type ReadMetrics,
+  readPrometheus,
+} from './prometheus/read.ts';
 export { type Counter, type Gauge, type HistogramMetric, MetricRegistry } from './prometheus/registry.ts';
 export { histogramSamples, PROMETHEUS_CONTENT_TYPE, prometheusText, type WriteOptions } from './prometheus/write.ts';
 export type { BodyOptions, RequestOptions } from './request.ts';

@@ -102,10 +102,12 @@ const CLASSES = ['adapter-swaps', 'request-preprocessing'];
 const PREFIX = ['prefix-cache-loss', 'speculative-acceptance'];
 /** What undoes the other's sign by its nature: a trade is told by what nothing else explains. */
 const ALONE = ['intended-trade', 'retry-storm'];
+/** An answer that comes whole shows no gap: what lengthens gaps alone leaves no sign at the client. */
+const HIDDEN = ['fake-streaming', 'chunked-prefill-interference'];
 
 function compatible(a: Scenario, b: Scenario): boolean {
   if (a.id === b.id) return false;
-  for (const group of [DELIVERIES, BUDGETS, SLOTS, FLEETS, CLASSES, PREFIX])
+  for (const group of [DELIVERIES, BUDGETS, SLOTS, FLEETS, CLASSES, PREFIX, HIDDEN])
     if (group.includes(a.id) && group.includes(b.id)) return false;
   return !ALONE.includes(a.id) && !ALONE.includes(b.id);
 }
@@ -226,6 +228,12 @@ function printFacts(all: Map<string, Map<string, number[]>>): void {
 }
 
 function report(singles: readonly Answer[], pairs: readonly Answer[], nulls: readonly Answer[]): void {
+  if (singles.length > 0) reportSingles(singles);
+  if (pairs.length > 0) reportPairs(pairs);
+  if (nulls.length > 0) reportNulls(nulls);
+}
+
+function reportSingles(singles: readonly Answer[]): void {
   const strong = singles.filter((a) => a.effect >= 1.5);
   const answered = strong.filter(isNamed);
   const right = answered.filter((a) => a.named[0] === a.truth[0]);
@@ -256,24 +264,6 @@ function report(singles: readonly Answer[], pairs: readonly Answer[], nulls: rea
       `    ${`${edges[i]}–${edges[i + 1] === Number.POSITIVE_INFINITY ? '' : edges[i + 1]}`.padEnd(10)} ${String(bin.length).padStart(5)} cases  right ${percent(ok, named.length).padStart(8)} of ${named.length} answers  unknown ${percent(count('unknown'), bin.length).padStart(7)}  not shown ${percent(count('not-shown'), bin.length).padStart(7)}`,
     );
   }
-  if (pairs.length > 0) {
-    const both = pairs.filter((a) => a.truth.every((t) => a.named.slice(0, 2).includes(t))).length;
-    const one = pairs.filter((a) => isNamed(a)).length;
-    const any = pairs.filter((a) => a.truth.includes(a.named[0] ?? '')).length;
-    const answeredBoth = pairs.filter(
-      (a) => isNamed(a) && a.truth.every((t) => a.named.slice(0, 2).includes(t)),
-    ).length;
-    console.log(`\nPairs, each ≥ 1.5 alone: ${pairs.length}`);
-    console.log(
-      `  both in the top two ${percent(both, pairs.length)}; of ${one} answered ${percent(answeredBoth, one)} (asked ≥ 90 %); one of them first ${percent(any, pairs.length)}`,
-    );
-  }
-  if (nulls.length > 0) {
-    const alarms = nulls.filter((a) => a.shown).length;
-    console.log(
-      `\nNo change: ${nulls.length} pairs, shown ${percent(alarms, nulls.length)}, a cause named ${percent(nulls.filter(isNamed).length, nulls.length)} (asked ≤ 2 %)`,
-    );
-  }
   console.log('\nReliability (single causes, all effects, answered or not)');
   const bins = [0, 0.3, 0.5, NAMED, 0.7, 0.8, 0.9, 0.97, 1.0001];
   for (let i = 0; i + 1 < bins.length; i++) {
@@ -286,4 +276,22 @@ function report(singles: readonly Answer[], pairs: readonly Answer[], nulls: rea
       `    ${`${bins[i]}–${Math.min(1, bins[i + 1]!)}`.padEnd(10)} ${String(bin.length).padStart(5)} cases  said ${percent(mean, 1).padStart(8)}  right ${percent(ok, bin.length).padStart(8)}`,
     );
   }
+}
+
+function reportPairs(pairs: readonly Answer[]): void {
+  const both = pairs.filter((a) => a.truth.every((t) => a.named.slice(0, 2).includes(t))).length;
+  const one = pairs.filter((a) => isNamed(a)).length;
+  const any = pairs.filter((a) => a.truth.includes(a.named[0] ?? '')).length;
+  const answeredBoth = pairs.filter((a) => isNamed(a) && a.truth.every((t) => a.named.slice(0, 2).includes(t))).length;
+  console.log(`\nPairs, each ≥ 1.5 alone: ${pairs.length}`);
+  console.log(
+    `  both in the top two ${percent(both, pairs.length)}; of ${one} answered ${percent(answeredBoth, one)} (asked ≥ 90 %); one of them first ${percent(any, pairs.length)}`,
+  );
+}
+
+function reportNulls(nulls: readonly Answer[]): void {
+  const alarms = nulls.filter((a) => a.shown).length;
+  console.log(
+    `\nNo change: ${nulls.length} pairs, shown ${percent(alarms, nulls.length)}, a cause named ${percent(nulls.filter(isNamed).length, nulls.length)} (asked ≤ 2 %)`,
+  );
 }

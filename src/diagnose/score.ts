@@ -42,9 +42,9 @@ const WEIGHTS: Readonly<Partial<Record<FactId, number>>> = {
 const TEMPER = 0.85;
 
 /** Odds of one cause before looking: alike. A pair of causes at once: each second one this much rarer. */
-const PAIR = Math.exp(-1.7);
+const PAIR = 0.6;
 /** What is left of the odds of a cause that the evidence could not show. */
-const UNSEEN = 0.35;
+const UNSEEN = 0.2;
 /** That it is none of the table's. */
 const NONE = 0.6;
 const NOTHING_SAID: States = [0.1, 0.16, 0.48, 0.16, 0.1];

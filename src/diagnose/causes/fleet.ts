@@ -98,6 +98,7 @@ export const FLEET: readonly Cause[] = [
       prompt: FLAT,
       output: FLAT,
       'flag.frontend': told(0.3),
+      'flag.kernel': told(0.2),
       running_max: ANY,
       throughput: MAYBE_UP,
       long_short: ANY,

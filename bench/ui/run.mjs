@@ -55,11 +55,8 @@ try {
     await page.goto(`${base}#/run?run=${id}`);
     await page.locator('[data-kpi=attainment]').waitFor();
     const first = performance.now() - began;
-    await page.waitForFunction(
-      "document.querySelector('[data-cohort]') && document.querySelector('.scatter canvas')",
-      undefined,
-      { timeout: 300_000 },
-    );
+    await page.locator('[data-cohort]').waitFor({ timeout: 300_000 });
+    await page.locator('.scatter canvas').waitFor({ timeout: 300_000 });
     return { first, whole: performance.now() - began };
   };
   const cold = await view();

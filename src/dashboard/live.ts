@@ -57,7 +57,9 @@ export class Tail {
   readonly #ledger = Object.fromEntries(LEDGER.map((c) => [c, 0])) as Record<LedgerClass, number>;
   readonly #ticks: Tick[] = [];
   readonly #texts = new TextReader();
+  /** The last segment read, and the rows of each: a number a second. */
   #read = 0;
+  readonly #rowsOf: number[] = [];
   #time: Millis = -1;
   #instance: DuckDBInstance | undefined;
 
@@ -133,34 +135,45 @@ export class Tail {
     this.#instance = undefined;
   }
 
-  /** Rows of the segments up to `upTo` that were not read yet; none once the run is compacted. */
+  /** Rows of the segments up to `upTo` that were not read yet. */
   async #rows(upTo: number): Promise<readonly RequestRecord[]> {
-    const files = segmentsOf(readdirSync(this.#folder))
-      .filter((s) => s.first > this.#read && s.last <= upTo)
-      .map((s) => s.file);
-    if (files.length === 0) return [];
+    const segments = segmentsOf(readdirSync(this.#folder)).filter((s) => s.last > this.#read && s.last <= upTo);
+    if (segments.length === 0) return [];
     this.#instance ??= await DuckDBInstance.create(':memory:', { threads: '1', memory_limit: '200MB' });
     const db = await this.#instance.connect();
     const rows: RequestRecord[] = [];
+    const take = (r: RequestRecord): void => {
+      if (rows.length < MOST_ROWS_A_TICK) rows.push(r);
+    };
     try {
-      await readFiles(
-        db,
-        this.#folder,
-        files,
-        {
-          select: `SELECT ${CARRIERS.join(', ')}`,
-          each: (chunk, from, to) =>
-            decodeChunk(chunk, from, to, this.#texts, (r) => {
-              if (rows.length < MOST_ROWS_A_TICK) rows.push(r);
-            }),
-          broken: () => {},
-        },
-        new Progress(),
-      );
+      for (const { file, first, last } of segments) {
+        // Small segments are compacted into one file, in their order: of it the rows read before are passed over.
+        const progress = new Progress();
+        let before = 0;
+        for (let k = first; k <= this.#read; k++) before += this.#rowsOf[k] ?? 0;
+        progress.again(before);
+        let count = 0;
+        const there = await readFiles(
+          db,
+          this.#folder,
+          [file],
+          {
+            select: `SELECT ${CARRIERS.join(', ')}`,
+            each: (chunk, from, to) => {
+              count += to - from;
+              decodeChunk(chunk, from, to, this.#texts, take);
+            },
+            broken: () => {},
+          },
+          progress,
+        );
+        if (!there) break; // compacted meanwhile: the next step finds it so
+        this.#rowsOf[last] = count;
+        this.#read = last;
+      }
     } finally {
       db.closeSync();
     }
-    this.#read = upTo;
     return rows;
   }
 }

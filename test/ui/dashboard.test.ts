@@ -380,7 +380,10 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     await until(page, "document.querySelector('[data-live] .badge')?.textContent === 'complete'");
     const ended = await bench.done;
     const told = JSON.parse((await run(['report', folderOf(ended), '--json'])).stdout) as Report;
-    expect(Number((await kpi(page, 'live-offered')).replace(/,/g, ''))).toBeGreaterThanOrEqual(told.cohort.offered);
+    const offered = Number((await kpi(page, 'live-offered')).replace(/,/g, ''));
+    expect(offered).toBeGreaterThanOrEqual(told.cohort.offered);
+    // Nothing is lost on the way, not even the rows that were compacted at the end.
+    expect(await page.locator('[data-kpi=live-good] .more').textContent()).toContain(`of ${offered} that ended`);
     await done(w);
   });
 

@@ -53,7 +53,9 @@ describe('the split of a product', () => {
         const change = b[0] * b[1] * b[2] - a[0] * a[1] * a[2];
         expect(parts.reduce((s, p) => s + p, 0)).toBeCloseTo(change, 6);
         // Swapped sides: the same split, with the other sign.
-        shapley(b, a).forEach((p, i) => expect(p).toBeCloseTo(-(parts[i] as number), 6));
+        shapley(b, a).forEach((p, i) => {
+          expect(p).toBeCloseTo(-(parts[i] as number), 6);
+        });
       }),
     );
   });

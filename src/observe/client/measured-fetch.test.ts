@@ -5,7 +5,7 @@ import { type Emulator, parseFault, scriptedServed, serve } from '../../emulate/
 import type { FinalOperation } from '../cohorts/index.ts';
 import { type MeasuredFetchOptions, measuredFetch } from './index.ts';
 
-const contract = contractOf({ ttft: 20_000, tpot: 10_000 }, { deadline: 60_000 });
+const contract = contractOf({ ttft: 20_000 }, { deadline: 60_000 });
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();

@@ -265,16 +265,20 @@ export class Exchange implements ConnectionEvents, Admitted {
       raw: this.#req.rawHeaders,
       http: this.#req.httpVersion,
     };
+    // What of the body has come with the head goes with the head: one write, one waking of the upstream.
+    const { socket } = connection;
+    socket.cork();
     connection.write(upstreamHead(head, this.#x.preserveHost ? undefined : target.authority, this.#framing, NOTHING));
     for (const part of this.#kept ?? []) this.#write(part);
     if (this.#reading) {
       this.#req.resume();
       if (this.#req.readableEnded) this.#requestEnded();
-      return;
+    } else {
+      this.#reading = true;
+      this.#req.on('data', (chunk: Buffer) => this.#requestData(chunk));
+      this.#req.once('end', () => this.#requestEnded());
     }
-    this.#reading = true;
-    this.#req.on('data', (chunk: Buffer) => this.#requestData(chunk));
-    this.#req.once('end', () => this.#requestEnded());
+    process.nextTick(() => socket.uncork()); // after the tick in which `data` comes
   }
 
   #requestData(chunk: Buffer): void {

@@ -3,10 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
 import { emulate, run, type Served, scratch } from '../e2e/cli.ts';
 import { service, withService } from './service.ts';
 
+vi.setConfig({ testTimeout: 180_000 });
 const { dir, remove } = scratch();
 let engine: Served;
 let prometheus: ChildProcess | undefined;

@@ -131,7 +131,7 @@ async function stream(
   let next: Promise<DuckDBDataChunk | null>;
   try {
     result = await db.stream(`${query.select} FROM ${from}${where}`).catch((error: Error) => {
-      if (!/column "?\w+"? not found/i.test(error.message)) throw error;
+      if (!/^Binder Error/.test(error.message)) throw error;
       // Written before some column was added: NULL in every row.
       return db.stream(`${query.select} FROM (SELECT * FROM ${from} UNION ALL BY NAME ${NO_ROW})${where}`);
     });

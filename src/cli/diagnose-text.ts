@@ -235,17 +235,18 @@ const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.
 const percent = (x: number): string => (x > 0.995 ? '> 99 %' : `${(100 * x).toFixed(0)} %`);
 
 function number(x: number): string {
-  if (x === 0) return '0';
   const size = Math.abs(x);
+  // Rounding of sums: nothing here is told to a billionth.
+  if (size < 1e-9) return '0';
   if (size >= 100) return Math.round(x).toLocaleString('en');
   return String(Number(x.toPrecision(size < 0.1 ? 2 : 3)));
 }
 
 function signed(x: number): string {
   const text = number(x);
-  return x > 0 ? `+${text}` : text.replace('-', '−');
+  return text === '0' ? text : x > 0 ? `+${text}` : text.replace('-', '−');
 }
 
 function share(x: number, total: number): string {
-  return Math.abs(total) > 1e-9 ? `${((100 * x) / total).toFixed(0)} %` : '';
+  return Math.abs(total) > 1e-9 ? `${Math.round((100 * x) / total) || 0} %` : '';
 }

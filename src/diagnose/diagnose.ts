@@ -84,7 +84,8 @@ export function diagnose(a: Side, b: Side, options: DiagnoseOptions = {}): Diagn
     attribution,
     facts,
     ruledOut: verdict === 'not-shown' ? [] : ruledOut(facts, scores),
-    missing: missingOf(measures.a, measures.b, facts, scores, change, changes !== undefined),
+    missing:
+      verdict === 'not-shown' ? [] : missingOf(measures.a, measures.b, facts, scores, change, changes !== undefined),
     notes,
     a,
     b,

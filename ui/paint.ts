@@ -32,8 +32,6 @@ export interface Scene {
   /** The time at the left edge and at the right, ms. */
   readonly from: number;
   readonly to: number;
-  /** A gap of this many ms or more is a stall. */
-  readonly stall: number;
   /** Row that is pointed at, −1 for none. */
   readonly selected: number;
 }
@@ -44,8 +42,37 @@ export interface Painted {
   readonly streaming: Uint32Array;
 }
 
+/** Ticks that end a stall: of row r `at[end[r − 1] … end[r])`. Found once; it changes with the threshold, not with the view. */
+export interface Stalls {
+  readonly end: Uint32Array;
+  readonly at: Uint32Array;
+}
+
+export function findStalls(rows: Rows, stall: number): Stalls {
+  const us = signed(rows.us);
+  const n = rows.start.length;
+  const end = new Uint32Array(n);
+  const least = Math.round(stall * 1000);
+  const at: number[] = [];
+  for (let r = 0; r < n; r++) {
+    for (let i = rows.start[r]! + 1; i < rows.end[r]!; i++) if (us[i]! - us[i - 1]! >= least) at.push(i);
+    end[r] = at.length;
+  }
+  return { end, at: Uint32Array.from(at) };
+}
+
+/** Receipts stay below 2^31 µs (`ChunksBuilder`): read as signed they are the engine's small integers. */
+const signed = (us: Uint32Array): Int32Array => new Int32Array(us.buffer, us.byteOffset, us.length);
+
 /** Draws into `pixels`, width × height. */
-export function paint(pixels: Uint32Array, rows: Rows, scene: Scene, palette: Palette, into: Painted): void {
+export function paint(
+  pixels: Uint32Array,
+  rows: Rows,
+  stalls: Stalls,
+  scene: Scene,
+  palette: Palette,
+  into: Painted,
+): void {
   const { width, height, from, to } = scene;
   const n = rows.scheduled.length;
   pixels.fill(palette.background);
@@ -54,23 +81,23 @@ export function paint(pixels: Uint32Array, rows: Rows, scene: Scene, palette: Pa
   if (n === 0 || !(to > from)) return;
   const scale = width / (to - from);
   const perUs = scale / 1000;
-  const stallUs = scene.stall * 1000;
+  const usPerPixel = 1 / perUs;
   const rowHeight = height / n;
-  const edge = 4; // the mark of the outcome, at the end of its row
+  const markWidth = 4; // of the outcome, at the end of its row
   const clamp = (x: number): number => (x < 0 ? 0 : x > width ? width : x | 0);
-  const { us } = rows;
+  const us = signed(rows.us);
 
   for (let r = 0; r < n; r++) {
     const y0 = (r * rowHeight) | 0;
     const y1 = Math.max(y0 + 1, ((r + 1) * rowHeight) | 0);
     // From 4 pixels a row on, one is left between rows.
     const bottom = y1 - y0 >= 4 ? y1 - 1 : y1;
-    const at = rows.scheduled[r]!;
+    const due = rows.scheduled[r]!;
     const end = rows.ended[r]!;
-    if (at > to || end < from) continue;
+    if (due > to || end < from) continue;
     const sent = rows.sent[r]!;
     const first = rows.first[r]!;
-    const left = (at - from) * scale;
+    const left = (due - from) * scale;
     const xs = clamp(left);
     const xd = Number.isNaN(sent) ? clamp((end - from) * scale) : clamp((sent - from) * scale);
     const xe = Math.max(clamp((end - from) * scale), xs + 1);
@@ -86,27 +113,30 @@ export function paint(pixels: Uint32Array, rows: Rows, scene: Scene, palette: Pa
     const a = rows.start[r]!;
     const b = rows.end[r]!;
     const tick = r === scene.selected ? palette.selected : palette.tick;
-    if (b > a) {
-      let before = us[a]!;
-      const x = (left + before * perUs) | 0;
-      if (x >= 0 && x < width) pixels[top + x] = tick;
-      for (let i = a + 1; i < b; i++) {
-        const now = us[i]!;
-        const at = left + now * perUs;
-        if (now - before >= stallUs) {
-          const sa = clamp(left + before * perUs);
-          const sb = clamp(at);
-          if (sb > sa) {
-            pixels.fill(palette.stall, top + sa, top + sb);
-            into.stalled[sa]!++;
-            if (sb < width) into.stalled[sb]!--;
-          }
-        }
-        before = now;
-        if (at >= 0 && at < width) pixels[top + (at | 0)] = tick;
-      }
+    // Most ticks fall on a pixel that has one: these cost a comparison. `next` is where the next pixel begins, in µs.
+    let next = -1;
+    for (let i = a; i < b; i++) {
+      const now = us[i]!;
+      if (now < next) continue;
+      const at = left + now * perUs;
+      if (at >= width) break;
+      const x = at >= 0 ? at | 0 : -1;
+      if (x >= 0) pixels[top + x] = tick;
+      const edge = (x + 1 - left) * usPerPixel;
+      next = edge | 0;
+      if (next < edge) next++;
+      if (next <= now) next = now + 1;
     }
-    const mark = xe > xs + edge ? xe - edge : xs;
+    for (let k = r === 0 ? 0 : stalls.end[r - 1]!; k < stalls.end[r]!; k++) {
+      const i = stalls.at[k]!;
+      const sa = clamp(left + us[i - 1]! * perUs);
+      const sb = clamp(left + us[i]! * perUs);
+      if (sb <= sa) continue;
+      pixels.fill(palette.stall, top + sa, top + sb);
+      into.stalled[sa]!++;
+      if (sb < width) into.stalled[sb]!--;
+    }
+    const mark = xe > xs + markWidth ? xe - markWidth : xs;
     if (xe <= width && xe > 0) pixels.fill(rows.color[r]!, top + mark, top + Math.min(xe, width));
     for (let y = y0 + 1; y < bottom; y++) pixels.copyWithin(y * width, top, top + width);
     if (y1 - y0 >= 4) pixels.fill(palette.background, bottom * width, bottom * width + width);

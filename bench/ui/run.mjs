@@ -59,10 +59,13 @@ try {
     await page.locator('.scatter canvas').waitFor({ timeout: 300_000 });
     return { first, whole: performance.now() - began };
   };
+  const say = (what) => process.stderr.write(`${what}\n`);
+  say('first view');
   const cold = await view();
   const warm = await view();
   const warmer = await view();
 
+  say('moving limits');
   // Moves of a limit: the verdicts, and until the frame after them is drawn.
   const moves = await page.evaluate(async () => {
     const grip = document.querySelector('[aria-label="TTFT limit"]');
@@ -71,13 +74,17 @@ try {
     for (let i = 0; i < 15; i++) {
       const began = performance.now();
       grip.dispatchEvent(new KeyboardEvent('keydown', { key: i % 2 ? 'ArrowLeft' : 'ArrowRight', bubbles: true }));
-      await new Promise((r) => requestAnimationFrame(() => setTimeout(r)));
+      await new Promise((r) => {
+        requestAnimationFrame(() => setTimeout(r));
+        setTimeout(r, 5000); // a page that is not shown has no frames
+      });
       took.push(performance.now() - began);
       judged.push(Number(document.querySelector('[data-took]')?.dataset.took ?? Number.NaN));
     }
     return { took, judged: judged.filter((x) => !Number.isNaN(x)) };
   });
 
+  say('painting');
   // The painter alone, as the pages run it: 5,000 requests × 500 chunks on 1,240 × 560 pixels, put on a canvas.
   const bundled = await build({
     root: ROOT,
@@ -121,16 +128,18 @@ try {
     const pixels = new Uint32Array(image.data.buffer);
     const into = { stalled: new Uint32Array(width), streaming: new Uint32Array(width) };
     const palette = { background: -1, unsent: 1, waiting: 2, streaming: 3, tick: 4, stall: 5, selected: 6 };
+    const stalls = painter.findStalls(rows, 200);
     const times = [];
     for (let i = 0; i < 200; i++) {
       const began = performance.now();
-      painter.paint(pixels, rows, { width, height, from: 0, to: 115_000 - i, stall: 200, selected: -1 }, palette, into);
+      painter.paint(pixels, rows, stalls, { width, height, from: 0, to: 115_000 - i, selected: -1 }, palette, into);
       g.putImageData(image, 0, 0);
       times.push(performance.now() - began);
     }
     return times;
   });
 
+  say('exporting');
   const html = spawnSync(process.execPath, [MAIN, 'report', join(runs, id), '--format', 'html'], {
     encoding: 'latin1',
     maxBuffer: 2 ** 30,

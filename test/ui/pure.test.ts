@@ -6,7 +6,7 @@ import { parseContract } from '../../src/core/contract-file.ts';
 import { ChunksBuilder, decodeChunks, encodeChunks, thin } from '../../src/dashboard/packed/index.ts';
 import { quantile } from '../../src/stats/quantile.ts';
 import { toldOf } from '../../ui/diagnosis.ts';
-import { type Painted, type Palette, paint, type Rows, rgba } from '../../ui/paint.ts';
+import { findStalls, type Painted, type Palette, paint, type Rows, rgba } from '../../ui/paint.ts';
 import { hashOf, parseHash } from '../../ui/route.ts';
 import { ecdf } from '../../ui/series.ts';
 import { contractFile, moved, movedFromParams, paramsOfMoved, readMs } from '../../ui/what-if.ts';
@@ -95,7 +95,7 @@ describe('the timeline', () => {
   const draw = (rows: Rows, width: number, height: number, from: number, to: number, stall: number) => {
     const pixels = new Uint32Array(width * height);
     const painted: Painted = { stalled: new Uint32Array(width), streaming: new Uint32Array(width) };
-    paint(pixels, rows, { width, height, from, to, stall, selected: -1 }, palette, painted);
+    paint(pixels, rows, findStalls(rows, stall), { width, height, from, to, selected: -1 }, palette, painted);
     return { pixels, painted, line: (y: number) => [...pixels.subarray(y * width, (y + 1) * width)].join('') };
   };
   const one = (more: Partial<Rows> = {}): Rows => ({

@@ -6,7 +6,7 @@ import { LIMIT_NAMES, type LimitName } from '../../src/core/contract.ts';
 import { LEDGER, type LedgerClass } from '../../src/core/judge.ts';
 import type { Chunks, Packed } from '../../src/dashboard/packed/index.ts';
 import { Figure } from '../charts/data-table.tsx';
-import { type Painted, type Palette, paint, type Rows, rgba } from '../paint.ts';
+import { findStalls, type Painted, type Palette, paint, type Rows, rgba } from '../paint.ts';
 import { adjust, param } from '../route.ts';
 import { type Judgement, judgement, report, runId, source } from '../state.ts';
 import { color, isDark } from '../theme.ts';
@@ -352,9 +352,10 @@ function Canvas(props: {
   const canvas = useRef<HTMLCanvasElement>(null);
   const bands = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(900);
+  const stalls = useMemo(() => findStalls(props.rows, props.stall), [props.rows, props.stall]);
   const image = useRef<{ image: ImageData; pixels: Uint32Array; painted: Painted } | undefined>(undefined);
   const dark = isDark.value;
-  const { rows, from, to, stall, selected } = props;
+  const { rows, from, to, selected } = props;
   const n = rows.scheduled.length;
   const height = Math.min(HEIGHT, Math.max(60, n * 14));
 
@@ -379,11 +380,11 @@ function Canvas(props: {
     }
     const { image: data, pixels, painted } = image.current;
     const began = performance.now();
-    paint(pixels, rows, { width, height, from, to, stall, selected }, paletteOf(), painted);
+    paint(pixels, rows, stalls, { width, height, from, to, selected }, paletteOf(), painted);
     g.putImageData(data, 0, 0);
     if (canvas.current) canvas.current.dataset.paint = (performance.now() - began).toFixed(2);
     drawBands(bands.current, painted, width);
-  }, [rows, from, to, stall, selected, width, height, dark]);
+  }, [rows, stalls, from, to, selected, width, height, dark]);
 
   const timeAt = (x: number): number => from + (x / width) * (to - from);
   const down = (e: PointerEvent): void => {

@@ -3,7 +3,7 @@
  *
  *   'GPCHNK01' · uint32 rows · uint32 chunks · float64 operation a row · uint32 end of each row · uint32 µs a chunk
  *
- * A row may be thinned: some of its ticks left out, never an end of a large gap (`thin`).
+ * A receipt more than 2^31 µs (36 minutes) after that stands at its end. A row may be thinned: some of its ticks left out, never an end of a large gap (`thin`).
  */
 const MAGIC = 'GPCHNK01';
 
@@ -28,7 +28,7 @@ export class ChunksBuilder {
       this.#us = grown;
     }
     for (let i = 0; i < at.length; i++) {
-      this.#us[this.#n++] = Math.min(0xffffffff, Math.max(0, Math.round((at[i]! - scheduled) * 1000)));
+      this.#us[this.#n++] = Math.min(0x7fffffff, Math.max(0, Math.round((at[i]! - scheduled) * 1000)));
     }
     this.#operation.push(operation);
     this.#end.push(this.#n);

@@ -241,7 +241,11 @@ export class Operations {
       recorder.giveUp(t, 'timed-out', 'deadline');
     }
     const record = this.#recordOf(attempt);
-    this.#options.record(record);
+    try {
+      this.#options.record(record);
+    } catch {
+      this.#listenerFailures++;
+    }
     if (operation.outcome !== 'open') return;
     operation.ended.push(record);
     if (record.outcome === 'completed') {

@@ -173,8 +173,9 @@ export class Exchange implements ConnectionEvents, Admitted {
       if (this.#state === 'body') this.#body(bytes, 0, length, t);
       else if (this.#state === 'waiting') this.#head(bytes, length, t);
     } catch (error) {
-      if (!(error instanceof BadResponse)) throw error;
-      this.#fail(502, 'protocol', `the upstream's answer cannot be passed on: ${error.message}`, t);
+      // One defect of ours breaks one exchange, not every stream of the process.
+      const why = error instanceof BadResponse ? error.message : 'a defect in the proxy';
+      this.#fail(502, 'protocol', `the upstream's answer cannot be passed on: ${why}`, t);
     }
   }
 

@@ -4,7 +4,7 @@ import type { Millis } from '../../base/units.ts';
 import { contractFor } from '../../core/contract.ts';
 import type { RequestRecord } from '../../core/record.ts';
 import type { CursorState } from '../../store/index.ts';
-import { dialectOfPath, type MetricFamily, prometheusText } from '../../wire/index.ts';
+import { type DialectName, dialectOfPath, type MetricFamily, prometheusText } from '../../wire/index.ts';
 import {
   LiveCohorts,
   type LiveRecords,
@@ -118,6 +118,18 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
   };
   const callers = new Callers(options);
 
+  const watch = (at: Millis, path: string, dialect: DialectName, req: IncomingMessage) => {
+    const caller = callers.of(at, path, req.headers);
+    const attempt = operations.begin(caller);
+    const requestId = requestIdOf(req.headers);
+    if (requestId !== undefined) attempt.passage.requestId = requestId;
+    if (caller.tenant !== '') attempt.passage.tenant = caller.tenant;
+    if (caller.trace) attempt.passage.traceId = caller.trace.traceId;
+    const { limits, deadline } = of(caller.class);
+    const ttftLimit = Math.min(limits.ttft ?? Infinity, limits.ttfa ?? Infinity, deadline);
+    return { tap: new Tap(taps, attempt, dialect), ttftLimit };
+  };
+
   const handle = (req: IncomingMessage, res: ServerResponse, expects: boolean): void => {
     const at = now();
     counts.requests++;
@@ -140,15 +152,11 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     let ttftLimit = Number.POSITIVE_INFINITY;
     if (dialect === undefined) counts.passedThrough++;
     else {
-      const caller = callers.of(at, path, req.headers);
-      const attempt = operations.begin(caller);
-      const requestId = requestIdOf(req.headers);
-      if (requestId !== undefined) attempt.passage.requestId = requestId;
-      if (caller.tenant !== '') attempt.passage.tenant = caller.tenant;
-      if (caller.trace) attempt.passage.traceId = caller.trace.traceId;
-      const { limits, deadline } = of(caller.class);
-      ttftLimit = Math.min(limits.ttft ?? Number.POSITIVE_INFINITY, limits.ttfa ?? Number.POSITIVE_INFINITY, deadline);
-      tap = new Tap(taps, attempt, dialect);
+      try {
+        ({ tap, ttftLimit } = watch(at, path, dialect, req));
+      } catch {
+        taps.unreadable('a defect in recording it'); // it passes all the same
+      }
     }
     new Exchange(context, req, res, path, { at, dialect, tap, ttftLimit, expects }).start();
   };

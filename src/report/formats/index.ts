@@ -13,5 +13,5 @@ export const TOOL_FORMATS = { vllm: toVllm, guidellm: toGuidellm, aiperf: toAipe
   (input: ToolInput) => object
 >;
 export type ToolFormat = keyof typeof TOOL_FORMATS;
-export const FORMATS = ['text', 'json', 'csv', 'md', 'vllm', 'guidellm', 'aiperf'] as const;
+export const FORMATS = ['text', 'json', 'csv', 'md', 'html', 'vllm', 'guidellm', 'aiperf'] as const;
 export type Format = (typeof FORMATS)[number];

@@ -57,7 +57,9 @@ describe('what would fix it', () => {
     expect(fix?.text).toContain('not checked by simulation');
   });
 
-  it('is simulated with the limits the later side ran with, and with the knob turned', { timeout: 60_000 }, async () => {
+  it('is simulated with the limits the later side ran with, and with the knob turned', {
+    timeout: 60_000,
+  }, async () => {
     const [fix] = await checkFixes(found, { profile, maxNumSeqs: 2 });
     expect(fix).toMatchObject({ simulated: true, knob: 'max_num_seqs 2 → 8' });
     expect(fix!.after!.ttft_ms).toBeLessThan(0.5 * fix!.before!.ttft_ms);

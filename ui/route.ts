@@ -2,28 +2,9 @@
  * Where the reader is: a view and its parameters, all of it in the address after `#`, so that a link gives the same view.
  */
 import { computed, signal } from '@preact/signals';
+import { hashOf, parseHash, type Route, type View } from './hash.ts';
 
-export const VIEWS = ['runs', 'run', 'requests', 'capacity', 'plan', 'live', 'diagnosis', 'compare'] as const;
-export type View = (typeof VIEWS)[number];
-
-export interface Route {
-  readonly view: View;
-  readonly params: URLSearchParams;
-}
-
-export function parseHash(hash: string, fallback: View): Route {
-  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
-  const view = (VIEWS as readonly string[]).includes(path) ? (path as View) : fallback;
-  return { view, params: new URLSearchParams(query) };
-}
-
-export function hashOf(view: View, params: Readonly<Record<string, string | number | undefined>>): string {
-  const query = new URLSearchParams();
-  for (const [key, value] of Object.entries(params))
-    if (value !== undefined && value !== '') query.set(key, String(value));
-  const text = query.toString();
-  return `#/${view}${text === '' ? '' : `?${text}`}`;
-}
+export { hashOf, type View } from './hash.ts';
 
 const now = signal<Route>({ view: 'runs', params: new URLSearchParams() });
 export const route = computed(() => now.value);

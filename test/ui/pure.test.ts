@@ -6,8 +6,8 @@ import { parseContract } from '../../src/core/contract-file.ts';
 import { ChunksBuilder, decodeChunks, encodeChunks, thin } from '../../src/dashboard/packed/index.ts';
 import { quantile } from '../../src/stats/quantile.ts';
 import { toldOf } from '../../ui/diagnosis.ts';
+import { hashOf, parseHash } from '../../ui/hash.ts';
 import { findStalls, type Painted, type Palette, paint, type Rows, rgba } from '../../ui/paint.ts';
-import { hashOf, parseHash } from '../../ui/route.ts';
 import { ecdf } from '../../ui/series.ts';
 import { contractFile, moved, movedFromParams, paramsOfMoved, readMs } from '../../ui/what-if.ts';
 

@@ -32,6 +32,8 @@ interface Flags extends SloFlags {
   readonly keepAge: string;
   readonly keepSize: string;
   readonly records: boolean;
+  readonly otlp: boolean;
+  readonly otlpEndpoint?: string;
   readonly json: boolean;
 }
 
@@ -83,6 +85,12 @@ export const proxy = command({
       keepAge: { ...text('Keep records so long', 'time'), optional: false, default: '168h' },
       keepSize: { ...text('Keep so much of records', 'size'), optional: false, default: '10GB' },
       records: { kind: 'boolean', brief: 'Write records to a run folder', default: true },
+      otlp: {
+        kind: 'boolean',
+        brief: 'Export metrics and spans by OTLP, to OTEL_EXPORTER_OTLP_ENDPOINT',
+        default: false,
+      },
+      otlpEndpoint: text('The same, to this collector', 'URL'),
       json: JSON_FLAG,
     },
   },
@@ -101,22 +109,29 @@ async function runProxy(this: Cli, flags: Flags): Promise<void> {
   const { options, about } = await optionsOf(this, flags);
   const host = hostClock();
   const writer = flags.records ? await openFolder(flags, options, about, host) : undefined;
-  let proxy: RunningProxy;
+  let proxy: RunningProxy | undefined;
+  const exported =
+    flags.otlp || flags.otlpEndpoint !== undefined ? await exportOf(flags, host, () => proxy) : undefined;
   try {
-    proxy = await startProxy(options, {
-      now: host.clock.now,
-      epochWall: host.epochWall,
-      record: (record: RequestRecord) => writer?.add(record),
-      recorded: () => ({ ...(writer?.counts ?? NO_RECORDS), problem: writer?.problem }),
-    });
+    proxy = await startProxy(
+      { ...options, ...(exported && { listeners: [exported.listener] }) },
+      {
+        now: host.clock.now,
+        epochWall: host.epochWall,
+        record: (record: RequestRecord) => writer?.add(record),
+        recorded: () => ({ ...(writer?.counts ?? NO_RECORDS), problem: writer?.problem }),
+      },
+    );
   } catch (error) {
     await writer?.close().catch(() => {});
     throw error;
   }
-  writer?.track(() => proxy.cursor());
-  say(this, flags, proxy, options, about, writer);
-  await untilSignalled(proxy);
-  const { total, records } = proxy.live({ windows: 0 });
+  const running = proxy;
+  writer?.track(() => running.cursor());
+  say(this, flags, running, options, about, writer);
+  await untilSignalled(running);
+  await exported?.close();
+  const { total, records } = running.live({ windows: 0 });
   let lost: string | undefined;
   await writer?.close().catch((error) => {
     lost = messageOf(error);
@@ -128,6 +143,22 @@ async function runProxy(this: Cli, flags: Flags): Promise<void> {
     if (writer) this.stderr.line(`Run folder: ${writer.folder}  (goodput report ${writer.folder})`);
   }
   if (lost !== undefined) throw new InputError(lost);
+}
+
+/** By OTLP; where to and with which keys is the environment's (OTEL_EXPORTER_OTLP_ENDPOINT, …_HEADERS). */
+async function exportOf(flags: Flags, host: HostClock, proxy: () => RunningProxy | undefined) {
+  const [{ otlpExport }, { VERSION }] = await Promise.all([
+    import('../observe/export/index.ts'),
+    import('./version.ts'),
+  ]);
+  return otlpExport({
+    ...(flags.otlpEndpoint !== undefined && { endpoint: flags.otlpEndpoint }),
+    service: 'goodput-proxy',
+    version: VERSION,
+    epochWall: host.epochWall,
+    wall: Date.now,
+    families: () => proxy()?.metricFamilies() ?? [],
+  });
 }
 
 const NO_RECORDS = { written: 0, pending: 0, dropped: 0 };

@@ -106,6 +106,8 @@ afterAll(async () => {
 
 describe('a proxy under load, scraped by Prometheus', () => {
   withService('prometheus', 'counts what the client counted, and the alert on joint attainment fires', async () => {
+    // It has looked once before anything happened: a rate needs a beginning.
+    await ask('goodput_operations_judged_total', (v) => v.result.length > 0);
     const load = ['--rate', '20', '--requests', '60', '--warmup', '0s', '--output', '8', '--slo', 'ttft=5s', '--json'];
     const bench = await run(['bench', `${proxyUrl}/v1/chat/completions`, ...load, '--out', join(dir, 'client')]);
     // 3: on a busy machine the client may have been the bottleneck; what was counted is counted all the same.

@@ -29,8 +29,11 @@ export class OperationMetrics implements OperationListener {
   readonly #histograms;
   readonly #queueAge;
 
-  /** @param contracts every contract judged by: their limits become bounds, so that the share below each is exact. */
-  constructor(contracts: readonly Contract[]) {
+  /**
+   * @param contracts every contract judged by: their limits become bounds, so that the share below each is exact.
+   * @param classes known beforehand: their counters stand at 0 from the start, so that a rate sees their first growth.
+   */
+  constructor(contracts: readonly Contract[], classes: readonly string[] = []) {
     const made = (key: MetricKey, bounds: readonly number[]) =>
       this.#registry.histogram(METRICS[key].name, METRICS[key].help, bounds);
     this.#histograms = MEASURED.map(({ key, bounds, completed }) => ({
@@ -42,6 +45,17 @@ export class OperationMetrics implements OperationListener {
       ),
     }));
     this.#queueAge = made('queueAge', LATENCY_BOUNDS);
+    for (const name of classes) {
+      const labels = { class: name, tenant: '' };
+      this.#arrived.inc(labels, 0);
+      this.#begin(labels);
+    }
+  }
+
+  /** There at 0: a share over a series that does not exist yet would be undefined. */
+  #begin(labels: { readonly class: string; readonly tenant: string }): void {
+    this.#judged.inc(labels, 0);
+    this.#good.inc(labels, 0);
   }
 
   #counter(key: MetricKey) {
@@ -51,9 +65,7 @@ export class OperationMetrics implements OperationListener {
   arrived({ class: name, tenant }: Arrival): void {
     const labels = { class: name, tenant };
     this.#arrived.inc(labels);
-    // There from the first arrival on: a share over a series that does not exist yet would be undefined, not 0.
-    this.#judged.inc(labels, 0);
-    this.#good.inc(labels, 0);
+    this.#begin(labels);
   }
 
   final({ class: name, tenant, verdict, metrics, record }: FinalOperation): void {

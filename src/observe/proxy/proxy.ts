@@ -87,7 +87,10 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     contractFor: of,
     ...(options.window !== undefined && { window: options.window }),
   });
-  const metrics = new OperationMetrics([options.contract, ...Object.values(options.classContracts ?? {})]);
+  const metrics = new OperationMetrics(
+    [options.contract, ...Object.values(options.classContracts ?? {})],
+    ['default', ...Object.keys(options.classContracts ?? {})],
+  );
   const operations = new Operations({
     contractFor: of,
     listeners: [cohorts, metrics, ...(options.listeners ?? [])],

@@ -42,7 +42,10 @@ if (!file) {
   console.log(run('calibrate', '--collect', url, '--out', out, '-o', file, ...flags).stdout);
 }
 const profile = parseProfile(readFileSync(file, 'utf8'), file);
-const maxSeqs = profile.limits.max_seqs ?? profile.range.sequences[1];
+const seen = profile.range.sequences[1];
+// Where no limit was found, the engine's usual one stands: the largest batch seen is no limit.
+const maxSeqs = profile.limits.max_seqs ?? 256;
+const crowd = 2 * (profile.limits.max_seqs ?? seen);
 const { max_batched_tokens: budget, kv_tokens: kvTokens } = profile.limits;
 
 const cluster = () => {
@@ -72,14 +75,14 @@ const completed = async (folder) => {
 
 // Capacity: what a closed loop with always somebody waiting completes a second, between its first and its last quarter.
 const closed = await completed(
-  load('--concurrency', String(2 * maxSeqs), '--duration', CLOSED, '--warmup', '2s', '--seed', '7'),
+  load('--concurrency', String(crowd), '--duration', CLOSED, '--warmup', '2s', '--seed', '7'),
 );
 const ends = closed.map((r) => r.stamps.ended).sort((a, b) => a - b);
 const [from, to] = [Math.floor(ends.length / 4), Math.floor((3 * ends.length) / 4)];
 const capacity = (1000 * (to - from)) / (ends[to] - ends[from]);
 const mean = (of) => closed.reduce((sum, r) => sum + of(r), 0) / closed.length;
 console.log(
-  `capacity in a closed loop of ${2 * maxSeqs}: ${capacity.toFixed(2)} requests/s (mean prompt ${mean((r) => r.usage?.input ?? r.asked.input).toFixed(0)}, output ${mean((r) => r.usage?.output ?? r.asked.output).toFixed(0)} tokens); load average ${loadavg()
+  `capacity in a closed loop of ${crowd}: ${capacity.toFixed(2)} requests/s (mean prompt ${mean((r) => r.usage?.input ?? r.asked.input).toFixed(0)}, output ${mean((r) => r.usage?.output ?? r.asked.output).toFixed(0)} tokens); load average ${loadavg()
     .map((x) => x.toFixed(1))
     .join(' ')}`,
 );

@@ -137,7 +137,7 @@ async function profiledEngine(flags: EngineFlags, file: string): Promise<Simulat
       `--${name}: a profile is one engine as it was measured, and says nothing of another; leave it out`,
     );
   }
-  const [{ readFile }, { parseProfile, ProfileStepModel }, { limitsOf }] = await Promise.all([
+  const [{ readFile }, { parseProfile, ProfileStepModel }, { LIMIT_DEFAULTS, limitsOf }] = await Promise.all([
     import('node:fs/promises'),
     import('../plan/index.ts'),
     import('../sim/index.ts'),
@@ -149,8 +149,9 @@ async function profiledEngine(flags: EngineFlags, file: string): Promise<Simulat
   });
   const profile = parseProfile(text, file);
   const step = new ProfileStepModel(profile);
-  const { limits: known, range } = profile;
-  const maxSeqs = flags.maxNumSeqs ?? known.max_seqs ?? range.sequences[1];
+  const { limits: known } = profile;
+  // The largest batch measured is no limit: taken for one, requests would queue where the engine batches them.
+  const maxSeqs = flags.maxNumSeqs ?? known.max_seqs ?? LIMIT_DEFAULTS.maxSeqs;
   const kvBlocks =
     flags.kvBlocks ?? (known.kv_tokens === undefined ? undefined : Math.ceil(known.kv_tokens / BLOCK_TOKENS));
   const limits = limitsOf({
@@ -178,7 +179,7 @@ async function profiledEngine(flags: EngineFlags, file: string): Promise<Simulat
     basis: () => [
       `step times ${step.label}: median error on time it was not fitted to ${error(held.decode)} for decode, ${error(held.prefill ?? held.lone)} for prompts`,
       ...(flags.maxNumSeqs === undefined && known.max_seqs === null
-        ? [`the batch limit is not known: ${maxSeqs} is taken, the largest batch measured`]
+        ? [`the batch limit is not known: ${maxSeqs}, the usual one, is taken (--max-num-seqs)`]
         : []),
       ...(kvBlocks === undefined ? ['the size of the KV pool is not known: it is taken to suffice (--kv-blocks)'] : []),
       ...profile.unseparated.map((u) => `not separated: ${u}`),

@@ -170,7 +170,7 @@ describe('goodput simulate', () => {
       expect(remarks).toMatch(
         /calibrated \(mine\): median error on time it was not fitted to 1 % for decode, 2 % for prompts/,
       );
-      expect(remarks).toMatch(/batch limit is not known: 4 is taken/);
+      expect(remarks).toMatch(/batch limit is not known: 256, the usual one, is taken/);
       expect(remarks).toMatch(/KV pool is not known/);
       expect(remarks).toMatch(/not separated: kv/);
       expect(remarks).not.toMatch(/beyond the data/);

@@ -1,3 +1,22 @@
+/** All rooms but the two that put them together. */
+const INSIDE: readonly string[] = [
+  'base',
+  'core',
+  'stats',
+  'wire',
+  'workload',
+  'model',
+  'sim',
+  'live',
+  'drive',
+  'store',
+  'report',
+  'emulate',
+  'plan',
+  'diagnose',
+  'observe',
+];
+
 /** The rooms of `src/` and who may import whom: the one table, quoted in ARCHITECTURE.md and held by house.test.ts. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   base: [],
@@ -15,41 +34,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   diagnose: ['base', 'core', 'stats'],
   observe: ['base', 'core', 'stats', 'wire', 'store'],
   emulate: ['base', 'core', 'wire', 'model', 'sim'],
-  cli: [
-    'base',
-    'core',
-    'stats',
-    'wire',
-    'workload',
-    'model',
-    'sim',
-    'live',
-    'drive',
-    'store',
-    'report',
-    'emulate',
-    'plan',
-    'diagnose',
-    'observe',
-    'dashboard',
-  ],
-  dashboard: [
-    'base',
-    'core',
-    'stats',
-    'wire',
-    'workload',
-    'model',
-    'sim',
-    'live',
-    'drive',
-    'store',
-    'report',
-    'emulate',
-    'plan',
-    'diagnose',
-    'observe',
-  ],
+  cli: [...INSIDE, 'dashboard'],
+  dashboard: INSIDE,
 };
 
 /** Rooms that also run in a browser: no `node:` module, no ambient clock or randomness. */

@@ -1,10 +1,11 @@
 /** One measured run of `goodput bench`: into a run folder, and the report of that folder. */
 import { availableParallelism, cpus, platform, release, totalmem } from 'node:os';
-import { InputError, messageOf } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
 import { type Contract, contractFor, contractOf } from '../core/contract.ts';
 import type { Drive } from '../drive/drive.ts';
 import type { Report } from '../report/index.ts';
 import type { Cli } from './command.ts';
+import { confirmPlan } from './confirm.ts';
 import { workloadFacts } from './load-facts.ts';
 import type { LoadFlags } from './load-flags.ts';
 import { type LoadPlan, resolveLoad, workloadOf } from './load-plan.ts';
@@ -32,9 +33,6 @@ export interface BenchFlags extends LoadFlags, SloFlags, TargetFlags {
   readonly yes: boolean;
   readonly json: boolean;
 }
-
-/** Off loopback, a plan beyond one of these asks first. */
-export const ASK_BEYOND = { requests: 1000, tokens: 1_000_000 } as const;
 
 /** What `null:` is held against unless told: it answers all at once, so only the first response can be. */
 const FLOOR: Contract = contractOf({ ttft: 50 }, { name: 'floor' });
@@ -65,7 +63,7 @@ export async function benchOnce(
     say(`Contract  ${await contractLine(contract, isDefault)}`);
     const planned = estimate(load, contract, flags.maxInFlight);
     const times = repeats?.times ?? 1;
-    await confirm(cli, flags, target, { requests: times * planned.requests, tokens: times * planned.tokens });
+    await confirmPlan(target, flags.yes, { requests: times * planned.requests, tokens: times * planned.tokens });
     const folder = await measure(cli, flags, contract, isDefault, load, target, host, repeats?.group);
 
     const [{ openRun }, { reportOfRun }, { reportJson }] = await Promise.all([
@@ -202,23 +200,6 @@ function onInterrupt(cli: Cli, running: Drive): () => void {
     process.off('SIGINT', handler);
     process.off('SIGTERM', terminate);
   };
-}
-
-async function confirm(
-  cli: Cli,
-  flags: BenchFlags,
-  target: OpenTarget,
-  plan: { requests: number; tokens: number },
-): Promise<void> {
-  if (target.local || flags.yes || (plan.requests <= ASK_BEYOND.requests && plan.tokens <= ASK_BEYOND.tokens)) return;
-  const what = `this puts about ${plan.requests} requests and ${plan.tokens} tokens on ${target.name}`;
-  if (!process.stdin.isTTY) throw new InputError(`${what}; add --yes to do it`);
-  const { createInterface } = await import('node:readline/promises');
-  const asking = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await asking.question(`${what[0]?.toUpperCase()}${what.slice(1)}. Go on? [y/N] `);
-  asking.close();
-  if (!/^y(es)?$/i.test(answer.trim())) throw new InputError('nothing was sent');
-  void cli;
 }
 
 /** Connections opened beforehand: what is likely in flight in the first seconds. */

@@ -7,22 +7,6 @@ import { exitCodeOf } from './report.ts';
 import { SLO_FLAGS } from './slo-flags.ts';
 import { TARGET_FLAGS } from './target.ts';
 
-interface Flags extends BenchFlags {
-  readonly seed?: number;
-  readonly maxInFlight?: number;
-  readonly retries?: number;
-  readonly coolDown: boolean;
-  readonly gpus?: number;
-  readonly rates?: string;
-  readonly out?: string;
-  readonly name?: string;
-  readonly repeat?: number;
-  readonly against?: string;
-  readonly calibrate: boolean;
-  readonly yes: boolean;
-  readonly json: boolean;
-}
-
 export const bench = command({
   func: runBench,
   parameters: {
@@ -125,7 +109,7 @@ export const bench = command({
   },
 });
 
-async function runBench(this: Cli, flags: Flags, url?: string): Promise<void> {
+async function runBench(this: Cli, flags: BenchFlags, url?: string): Promise<void> {
   if (flags.rates !== undefined)
     return (await import('./sweep.ts')).sweepBench(this, { ...flags, rates: flags.rates }, url);
   const { benchOnce } = await import('./bench-run.ts');

@@ -8,9 +8,9 @@ import { drive, selfWatch } from '../drive/index.ts';
 import { DESIGN_DEFAULTS, type DesignPlan, DesignWorkload, designCost, type PromptFor } from '../plan/design.ts';
 import { createRun } from '../store/index.ts';
 import { textSource } from '../workload/index.ts';
-import { ASK_BEYOND } from './bench-run.ts';
 import type { CalibrateFlags } from './calibrate.ts';
 import type { Cli } from './command.ts';
+import { confirmPlan } from './confirm.ts';
 import { type HostClock, hostClock } from './host.ts';
 import { cursorOf, healthOf } from './recording.ts';
 import { type OpenTarget, openTarget } from './target.ts';
@@ -44,7 +44,7 @@ export async function collect(cli: Cli, flags: CalibrateFlags, url: string): Pro
       `Design    ${plan.rounds} rounds${plan.fill === undefined ? '' : ` (more, until ${formatDuration(plan.fill)} have passed)`}: lone prompts of ${shortPrompt} to ${longPrompt} tokens, batches of 1 to ${plan.largestBatch}, prompts into decoding, a mix; ` +
         `${cost.requests.toLocaleString('en')} requests, ${cost.tokens.toLocaleString('en')} tokens, at most ${formatDuration(limit)}. Nobody else should use the server meanwhile.`,
     );
-    await confirm(flags, target, cost);
+    await confirmPlan(target, flags.yes, cost);
     const salt = 1 + (Math.floor(host.epochWall) % (2 ** 20 - 1));
     const prompts = await promptMaker(target, flags.seed, salt, host);
     cli.stderr.line(`          ${prompts.note}`);
@@ -64,21 +64,6 @@ function promptRange(text: string | undefined): [number, number] {
     );
   }
   return [low, high];
-}
-
-async function confirm(
-  flags: CalibrateFlags,
-  target: OpenTarget,
-  plan: { readonly requests: number; readonly tokens: number },
-): Promise<void> {
-  if (target.local || flags.yes || (plan.requests <= ASK_BEYOND.requests && plan.tokens <= ASK_BEYOND.tokens)) return;
-  const what = `this puts about ${plan.requests} requests and ${plan.tokens} tokens on ${target.name}`;
-  if (!process.stdin.isTTY) throw new InputError(`${what}; add --yes to do it`);
-  const { createInterface } = await import('node:readline/promises');
-  const asking = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await asking.question(`${what[0]?.toUpperCase()}${what.slice(1)}. Go on? [y/N] `);
-  asking.close();
-  if (!/^y(es)?$/i.test(answer.trim())) throw new InputError('nothing was sent');
 }
 
 /** Two prompts tell how many tokens the server makes of a word, and how many it adds. */

@@ -1,27 +1,16 @@
 /** A diagnosis read from a real Prometheus that scraped an emulator: raw samples of two ranges, one across a restart. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
 import { emulate, run, type Served, scratch } from '../e2e/cli.ts';
-import { service, withService } from './service.ts';
+import { freePort, service, withService } from './service.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 const { dir, remove } = scratch();
 let engine: Served;
 let prometheus: ChildProcess | undefined;
 let url: string;
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 
 /** Waits until Prometheus has scraped after `t`, Unix seconds. */
 async function scrapedAfter(t: number): Promise<void> {

@@ -1,11 +1,10 @@
 /** The whole way of production: traffic → proxy → emulator, scraped by a real Prometheus that runs the written rules. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { emulate, type Running, run, type Served, scratch, start } from '../e2e/cli.ts';
-import { service, withService } from './service.ts';
+import { freePort, service, withService } from './service.ts';
 
 const { dir, remove } = scratch();
 let engine: Served;
@@ -14,17 +13,6 @@ let proxyUrl: string;
 let adminUrl: string;
 let prometheus: ChildProcess | undefined;
 let api: string;
-
-/** A port that was free a moment ago: Prometheus cannot be asked for any and told which. */
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 
 /** What Prometheus answers once `done` accepts it; asked again until then, for half a minute at most. */
 async function until<T>(path: string, done: (data: T) => boolean): Promise<T> {

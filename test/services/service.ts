@@ -1,5 +1,6 @@
 /** Programs of other projects that a suite runs against. Missing, the suite is skipped with the reason; under CI=true it fails. */
 import { spawnSync } from 'node:child_process';
+import { createServer } from 'node:net';
 import { it } from 'vitest';
 
 /** The path of `program`, or undefined where it is not installed. */
@@ -18,3 +19,14 @@ export function withService(program: string, name: string, run: (path: string) =
     });
   } else it.skip(`${name} (${program} is not installed; run test/services/install)`, () => {});
 }
+
+/** A port that was free a moment ago: Prometheus cannot be asked for any and told which. */
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });

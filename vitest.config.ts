@@ -6,6 +6,7 @@ const results = process.env.GOODPUT_TEST_RESULTS;
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    setupFiles: ['test/seeded.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',

@@ -30,7 +30,9 @@ export function inverseIncompleteBeta(p: number, a: number, b: number): number {
     const density = Math.exp((a - 1) * Math.log(x) + (b - 1) * Math.log1p(-x) - logBeta);
     let next = x - error / density;
     if (!(next > low && next < high)) next = low > 0 && high / low > 4 ? Math.sqrt(low * high) : (low + high) / 2;
-    if (Math.abs(next - x) <= 1e-15 * next || next === x) return next;
+    // Measured from the nearer end: near 1 a step of 1e-15 can still be many float64 apart in probability.
+    if (Math.abs(next - x) <= 1e-15 * Math.min(next, 1 - next) || next === x || next <= low || next >= high)
+      return next;
     x = next;
   }
   return x;

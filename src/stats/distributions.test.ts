@@ -71,6 +71,14 @@ describe('beta', () => {
     );
   });
 
+  test('the inverse is as near as a float64 can be where the density has no bound', () => {
+    const [p, a, b] = [0.9999983670643308, 1.8061762775813859, 0.37989385069328346];
+    const x = inverseIncompleteBeta(p, a, b);
+    const ulp = Number.EPSILON / 2;
+    const spacing = incompleteBeta(x + ulp, a, b) - incompleteBeta(x - ulp, a, b);
+    expect(Math.abs(incompleteBeta(x, a, b) - p)).toBeLessThanOrEqual(spacing);
+  });
+
   test('edges', () => {
     expect([
       incompleteBeta(0, 2, 3),

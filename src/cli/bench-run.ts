@@ -1,5 +1,4 @@
 /** One measured run of `goodput bench`: into a run folder, and the report of that folder. */
-import { availableParallelism, cpus, platform, release, totalmem } from 'node:os';
 import { messageOf } from '../base/errors.ts';
 import { type Contract, contractFor, contractOf } from '../core/contract.ts';
 import type { Drive } from '../drive/drive.ts';
@@ -10,6 +9,7 @@ import { workloadFacts } from './load-facts.ts';
 import type { LoadFlags } from './load-flags.ts';
 import { type LoadPlan, resolveLoad, workloadOf } from './load-plan.ts';
 import { estimate, planText, workloadText } from './load-text.ts';
+import { machineFacts } from './machine-facts.ts';
 import { plain, warmPrefixes, written } from './prompts-for.ts';
 import { publicArguments } from './public-arguments.ts';
 import { cursorOf, healthOf } from './recording.ts';
@@ -129,13 +129,7 @@ async function measure(
       },
       target: target.facts,
       versions: { goodput: VERSION, node: process.version },
-      machine: {
-        platform: `${platform()} ${release()}`,
-        cpus: availableParallelism(),
-        cpu: cpus()[0]?.model.trim() ?? 'unknown',
-        memory_bytes: totalmem(),
-        epoch_monotonic_ms: host.epochMonotonic,
-      },
+      machine: machineFacts(host),
       command: ['bench', ...publicArguments(cli)],
     },
     { clock: host.clock },

@@ -4,6 +4,7 @@ import { formatDuration, parseDuration } from '../base/units.ts';
 import type { Emulator, ServerOptions } from '../emulate/index.ts';
 import type { ModelShape } from '../model/index.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
+import { untilClosed } from './until-closed.ts';
 
 interface Flags {
   readonly model: string;
@@ -50,7 +51,7 @@ export const emulate = command({
           'leave --host out to serve this machine alone',
       );
     }
-    await untilSignalled(emulator);
+    await untilClosed(emulator, GRACE_MS);
     if (flags.json) this.stdout.line(JSON.stringify(served(emulator)));
     else for (const line of farewell(emulator)) this.stderr.line(line);
     const failure = emulator.stampsFailure();
@@ -174,25 +175,6 @@ async function shapeFrom(path: string): Promise<ModelShape> {
 
 function isLoopback(address: string): boolean {
   return address === '::1' || address.startsWith('127.') || address.startsWith('::ffff:127.');
-}
-
-/** Resolves when the emulator has closed: after a signal, with time for open streams; at once after a second. */
-function untilSignalled(emulator: Emulator): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let signals = 0;
-    const stop = (): void => {
-      const closed = emulator.close(signals++ === 0 ? GRACE_MS : 0);
-      if (signals === 1) {
-        closed.then(() => {
-          process.off('SIGTERM', stop);
-          process.off('SIGINT', stop);
-          resolve();
-        }, reject);
-      }
-    };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
-  });
 }
 
 function served(emulator: Emulator): object {

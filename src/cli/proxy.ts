@@ -7,7 +7,9 @@ import type { ProxyOptions, RunningProxy } from '../observe/proxy/index.ts';
 import type { RunWriter } from '../store/index.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
 import type { HostClock } from './host.ts';
+import { machineFacts } from './machine-facts.ts';
 import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
+import { untilClosed } from './until-closed.ts';
 
 interface Flags extends SloFlags {
   readonly upstream: string;
@@ -129,7 +131,7 @@ async function runProxy(this: Cli, flags: Flags): Promise<void> {
   const running = proxy;
   writer?.track(() => running.cursor());
   say(this, flags, running, options, about, writer);
-  await untilSignalled(running);
+  await untilClosed(running, GRACE_MS);
   await exported?.close();
   const { total, records } = running.live({ windows: 0 });
   let lost: string | undefined;
@@ -219,8 +221,7 @@ async function optionsOf(cli: Cli, flags: Flags): Promise<{ options: ProxyOption
 }
 
 async function openFolder(flags: Flags, options: ProxyOptions, about: About, host: HostClock): Promise<RunWriter> {
-  const [{ createRun }, { VERSION }, os] = await Promise.all([
-    import('../store/index.ts'),
+  const [{ createRun }, { VERSION }] = await Promise.all([
     import('./version.ts'),
     import('node:os'),
   ]);
@@ -242,12 +243,7 @@ async function openFolder(flags: Flags, options: ProxyOptions, about: About, hos
         endpoint: options.upstreams.map((u) => u.url + u.prefix).join(', '),
       },
       versions: { goodput: VERSION, node: process.version },
-      machine: {
-        platform: os.platform(),
-        cpus: os.availableParallelism(),
-        memory_bytes: os.totalmem(),
-        epoch_monotonic_ms: host.epochMonotonic,
-      },
+      machine: machineFacts(host),
     },
     {
       clock: host.clock,
@@ -316,22 +312,4 @@ function parseSize(value: string, flag: string): number {
   if (!m || unit === undefined)
     throw new InputError(`${flag}: '${oneLine(value, 40)}' is not a size, like 500MB or 10GB`);
   return Number(m[1]) * unit;
-}
-
-/** Resolves when the proxy has closed: after a signal, with time for open streams; at once after a second. */
-function untilSignalled(proxy: RunningProxy): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let signals = 0;
-    const stop = (): void => {
-      const closed = proxy.close(signals++ === 0 ? GRACE_MS : 0);
-      if (signals > 1) return;
-      closed.then(() => {
-        process.off('SIGTERM', stop);
-        process.off('SIGINT', stop);
-        resolve();
-      }, reject);
-    };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
-  });
 }

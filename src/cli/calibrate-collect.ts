@@ -12,6 +12,7 @@ import type { CalibrateFlags } from './calibrate.ts';
 import type { Cli } from './command.ts';
 import { confirmPlan } from './confirm.ts';
 import { type HostClock, hostClock } from './host.ts';
+import { progressBar } from './progress.ts';
 import { cursorOf, healthOf } from './recording.ts';
 import { type OpenTarget, openTarget } from './target.ts';
 import { VERSION } from './version.ts';
@@ -209,21 +210,4 @@ function phaseText({ phase }: DesignWorkload): string {
   if (phase.kind === 'hold') return `${phase.batch} held at ${phase.prompt}`;
   if (phase.kind === 'mix') return `${phase.slots} at a time, all lengths`;
   return `prompts into ${phase.batch} decoding`;
-}
-
-/** A bar on stderr: redrawn on a terminal, a line every five seconds elsewhere. */
-export function progressBar(cli: Cli, read: () => { readonly share: number; readonly text: string }): () => void {
-  const { stderr } = cli;
-  const draw = (): void => {
-    const { share, text } = read();
-    const filled = Math.round(20 * Math.max(0, Math.min(1, share)));
-    const line = `[${'#'.repeat(filled)}${'.'.repeat(20 - filled)}] ${text}`;
-    if (stderr.isTTY) stderr.write(`\r\u001b[2K${line.slice(0, Math.max(20, stderr.columns - 1))}`);
-    else stderr.line(line);
-  };
-  const timer = setInterval(draw, stderr.isTTY ? 250 : 5000);
-  return () => {
-    clearInterval(timer);
-    if (stderr.isTTY) stderr.write('\r\u001b[2K');
-  };
 }

@@ -3,58 +3,43 @@
 import { buildApplication, buildRouteMap, run, text_en } from '@stricli/core';
 import { messageOf, UserError } from '../base/errors.ts';
 import { parsable } from './argv.ts';
-import { bench } from './bench.ts';
-import { calibrate } from './calibrate.ts';
-import { capacity } from './capacity.ts';
 import { cliOf, EXIT } from './cli.ts';
-import { compare } from './compare.ts';
-import { contract } from './contract.ts';
-import { diagnose } from './diagnose.ts';
-import { doctor } from './doctor.ts';
-import { emulate } from './emulate.ts';
-import { importResults } from './import.ts';
-import { inspect } from './inspect.ts';
-import { judge } from './judge.ts';
-import { live } from './live.ts';
-import { merge } from './merge.ts';
-import { model } from './model.ts';
-import { plan } from './plan.ts';
-import { proxy } from './proxy.ts';
-import { report } from './report.ts';
-import { rules } from './rules.ts';
-import { scrape } from './scrape.ts';
-import { simulate } from './simulate.ts';
-import { spans } from './spans.ts';
-import { ui } from './ui.ts';
-import { validate } from './validate.ts';
 import { VERSION } from './version.ts';
 
+/** By name, in the order of the help. */
+const COMMANDS = {
+  bench: () => import('./bench.ts').then((m) => m.bench),
+  capacity: () => import('./capacity.ts').then((m) => m.capacity),
+  report: () => import('./report.ts').then((m) => m.report),
+  compare: () => import('./compare.ts').then((m) => m.compare),
+  diagnose: () => import('./diagnose.ts').then((m) => m.diagnose),
+  import: () => import('./import.ts').then((m) => m.importResults),
+  judge: () => import('./judge.ts').then((m) => m.judge),
+  inspect: () => import('./inspect.ts').then((m) => m.inspect),
+  contract: () => import('./contract.ts').then((m) => m.contract),
+  model: () => import('./model.ts').then((m) => m.model),
+  simulate: () => import('./simulate.ts').then((m) => m.simulate),
+  calibrate: () => import('./calibrate.ts').then((m) => m.calibrate),
+  plan: () => import('./plan.ts').then((m) => m.plan),
+  proxy: () => import('./proxy.ts').then((m) => m.proxy),
+  validate: () => import('./validate.ts').then((m) => m.validate),
+  rules: () => import('./rules.ts').then((m) => m.rules),
+  merge: () => import('./merge.ts').then((m) => m.merge),
+  scrape: () => import('./scrape.ts').then((m) => m.scrape),
+  spans: () => import('./spans.ts').then((m) => m.spans),
+  live: () => import('./live.ts').then((m) => m.live),
+  ui: () => import('./ui.ts').then((m) => m.ui),
+  emulate: () => import('./emulate.ts').then((m) => m.emulate),
+  doctor: () => import('./doctor.ts').then((m) => m.doctor),
+};
+
+// Only the command that is asked for is loaded; the help, and what is no command, need them all.
+const asked = process.argv[2];
+const names = asked !== undefined && Object.hasOwn(COMMANDS, asked) ? [asked] : Object.keys(COMMANDS);
+const commands = await Promise.all(names.map(async (name) => [name, await COMMANDS[name as keyof typeof COMMANDS]()]));
+
 const routes = buildRouteMap({
-  routes: {
-    bench,
-    capacity,
-    report,
-    compare,
-    diagnose,
-    import: importResults,
-    judge,
-    inspect,
-    contract,
-    model,
-    simulate,
-    calibrate,
-    plan,
-    proxy,
-    validate,
-    rules,
-    merge,
-    scrape,
-    spans,
-    live,
-    ui,
-    emulate,
-    doctor,
-  },
+  routes: Object.fromEntries(commands),
   docs: {
     brief: 'Measure a streaming LLM server under open-loop load and judge every request against a latency contract.',
     fullDescription:

@@ -4,11 +4,11 @@ import { InputError, messageOf, oneLine } from '../base/errors.ts';
 import { formatDuration } from '../base/units.ts';
 import { ENGINE_NAMES } from '../model/engines.ts';
 import type { Candidate, Evaluated, PlanAsk, PlanRow, PlanTask, TradeRow } from '../plan/index.ts';
-import { progressBar } from './calibrate-collect.ts';
 import { EXIT } from './cli.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
 import { numberFlags } from './load-flags.ts';
 import type { PlanFlags } from './plan-ask.ts';
+import { progressBar } from './progress.ts';
 import { SLO_FLAGS } from './slo-flags.ts';
 
 interface Flags extends PlanFlags {

@@ -1,7 +1,7 @@
 /** Progress of a running measurement on stderr: one redrawn line on a terminal, a plain line now and then elsewhere. */
 import { formatDuration, type Millis } from '../base/units.ts';
 import type { Progress } from '../drive/drive.ts';
-import type { Terminal } from './cli.ts';
+import type { Cli, Terminal } from './cli.ts';
 
 const REDRAW: Millis = 250;
 const PLAIN: Millis = 5000;
@@ -44,4 +44,23 @@ export function progressLine(p: Progress): string {
     parts.push(`TTFT p50 ${formatDuration(p.ttft.p50)} p99 ${formatDuration(p.ttft.p99 ?? p.ttft.p50)}`);
   }
   return parts.join('  ·  ');
+}
+
+/** A bar on stderr: redrawn on a terminal, a line every five seconds elsewhere. */
+export function progressBar(
+  { stderr }: Pick<Cli, 'stderr'>,
+  read: () => { readonly share: number; readonly text: string },
+): () => void {
+  const draw = (): void => {
+    const { share, text } = read();
+    const filled = Math.round(20 * Math.max(0, Math.min(1, share)));
+    const line = `[${'#'.repeat(filled)}${'.'.repeat(20 - filled)}] ${text}`;
+    if (stderr.isTTY) stderr.write(`\r\u001b[2K${line.slice(0, Math.max(20, stderr.columns - 1))}`);
+    else stderr.line(line);
+  };
+  const timer = setInterval(draw, stderr.isTTY ? 250 : 5000);
+  return () => {
+    clearInterval(timer);
+    if (stderr.isTTY) stderr.write('\r\u001b[2K');
+  };
 }

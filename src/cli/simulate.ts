@@ -6,7 +6,7 @@ import type { Cluster, SimDone, SystemPlan } from '../sim/index.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
 import { DEPLOYMENT_FLAGS } from './engine-flags.ts';
 import { LOAD_FLAGS, type LoadFlags } from './load-flags.ts';
-import { loadPlan, workloadOf } from './load-plan.ts';
+import type { LoadPlan } from './load-plan.ts';
 import { exitCodeOf } from './report.ts';
 import { type EngineFlags, type SimulatedEngine, SYSTEM_FLAGS, simulatedEngine, whole } from './simulate-engine.ts';
 import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
@@ -50,7 +50,10 @@ export const simulate = command({
 });
 
 async function runSimulate(this: Cli, flags: Flags): Promise<void> {
-  const { contractOfFlags } = await import('./slo-flags.ts');
+  const [{ contractOfFlags }, { loadPlan, workloadOf }] = await Promise.all([
+    import('./slo-flags.ts'),
+    import('./load-plan.ts'),
+  ]);
   const { contract, isDefault } = await contractOfFlags(flags);
   const plan = loadPlan(flags);
   if (plan.requests.choices > 1)
@@ -108,7 +111,7 @@ interface Run {
   readonly contract: Contract;
   readonly engine: SimulatedEngine;
   readonly seed: number;
-  readonly load: ReturnType<typeof loadPlan>;
+  readonly load: LoadPlan;
   readonly system: SystemPlan;
   readonly facts: RunDescription;
   readonly simulated: import('./simulated-run.ts').SimulatedLoad;

@@ -221,10 +221,7 @@ async function optionsOf(cli: Cli, flags: Flags): Promise<{ options: ProxyOption
 }
 
 async function openFolder(flags: Flags, options: ProxyOptions, about: About, host: HostClock): Promise<RunWriter> {
-  const [{ createRun }, { VERSION }] = await Promise.all([
-    import('./version.ts'),
-    import('node:os'),
-  ]);
+  const [{ createRun }, { VERSION }] = await Promise.all([import('../store/index.ts'), import('./version.ts')]);
   return createRun(
     flags.out,
     flags.name,

@@ -7,7 +7,6 @@ import { ChunksBuilder, decodeChunks, encodeChunks, thin } from '../../src/dashb
 import { quantile } from '../../src/stats/quantile.ts';
 import { toldOf } from '../../ui/diagnosis.ts';
 import { hashOf, parseHash } from '../../ui/hash.ts';
-import { findStalls, type Painted, type Palette, paint, type Rows, rgba } from '../../ui/paint.ts';
 import { ecdf } from '../../ui/series.ts';
 import { contractFile, moved, movedFromParams, paramsOfMoved, readMs } from '../../ui/what-if.ts';
 
@@ -87,99 +86,6 @@ describe('a distribution', () => {
       { numRuns: 30 },
     );
     expect(quantile(ecdf(Float64Array.from({ length: 10_000 }, (_, i) => i)).x, 1)).toBe(9999);
-  });
-});
-
-describe('the timeline', () => {
-  const palette: Palette = { background: 1, unsent: 2, waiting: 3, streaming: 4, tick: 5, stall: 6, selected: 7 };
-  const draw = (rows: Rows, width: number, height: number, from: number, to: number, stall: number) => {
-    const pixels = new Uint32Array(width * height);
-    const painted: Painted = { stalled: new Uint32Array(width), streaming: new Uint32Array(width) };
-    paint(pixels, rows, findStalls(rows, stall), { width, height, from, to, selected: -1 }, palette, painted);
-    return { pixels, painted, line: (y: number) => [...pixels.subarray(y * width, (y + 1) * width)].join('') };
-  };
-  const one = (more: Partial<Rows> = {}): Rows => ({
-    scheduled: Float64Array.of(0),
-    sent: Float64Array.of(10),
-    first: Float64Array.of(20),
-    ended: Float64Array.of(90),
-    color: Uint32Array.of(9),
-    start: Uint32Array.of(0),
-    end: Uint32Array.of(4),
-    us: Uint32Array.of(20_000, 30_000, 70_000, 80_000),
-    ...more,
-  });
-
-  it('draws what was not sent, waiting, ticks, the stall between two ticks, and the outcome at the end', () => {
-    const { line } = draw(one(), 10, 1, 0, 100, 40);
-    const cells = line(0).split('').map(Number);
-    expect(cells[0]).toBe(2);
-    expect(cells[1]).toBe(3);
-    expect(cells[2]).toBe(5);
-    expect(cells[4]).toBe(6);
-    expect(cells.slice(5, 9)).toEqual([9, 9, 9, 9]);
-    expect(cells[9]).toBe(1);
-  });
-
-  it('counts who stands still when: a stall that all share is a full band', () => {
-    const n = 50;
-    const fill = (x: number): Float64Array => new Float64Array(n).fill(x);
-    const rows: Rows = {
-      scheduled: fill(0),
-      sent: fill(0),
-      first: fill(10),
-      ended: fill(100),
-      color: new Uint32Array(n),
-      start: Uint32Array.from({ length: n }, (_, r) => 2 * r),
-      end: Uint32Array.from({ length: n }, (_, r) => 2 * r + 2),
-      us: Uint32Array.from({ length: 2 * n }, (_, i) => (i % 2 === 0 ? 20_000 : 60_000)),
-    };
-    const { painted } = draw(rows, 100, 20, 0, 100, 40);
-    expect([...painted.stalled.subarray(20, 60)].every((s) => s === n)).toBe(true);
-    expect(painted.stalled[19]).toBe(0);
-    expect(painted.stalled[60]).toBe(0);
-    expect(painted.streaming[50]).toBe(n);
-  });
-
-  it('stays inside its buffer, whatever is asked', () => {
-    fc.assert(
-      fc.property(
-        fc.array(
-          fc.tuple(
-            fc.double({ min: -1e6, max: 1e6, noNaN: true }),
-            fc.array(fc.integer({ min: 0, max: 1e6 }), { maxLength: 5 }),
-          ),
-          { maxLength: 12 },
-        ),
-        fc.integer({ min: 1, max: 40 }),
-        fc.integer({ min: 1, max: 30 }),
-        fc.double({ min: -1e6, max: 1e6, noNaN: true }),
-        fc.double({ min: 1e-3, max: 1e6, noNaN: true }),
-        (list, w, h, from, span) => {
-          const us = list.flatMap(([, t]) => [...t].sort((a, b) => a - b));
-          let at = 0;
-          const ends = list.map(([, t]) => (at += t.length));
-          const rows: Rows = {
-            scheduled: Float64Array.from(list, ([t]) => t),
-            sent: Float64Array.from(list, ([t], i) => (i % 3 === 0 ? Number.NaN : t + 1)),
-            first: Float64Array.from(list, ([t, c]) => (c.length > 0 ? t + Math.min(...c) / 1000 : Number.NaN)),
-            ended: Float64Array.from(list, ([t]) => t + 1500),
-            color: new Uint32Array(list.length).fill(9),
-            start: Uint32Array.from(ends, (e, i) => e - (list[i]?.[1].length ?? 0)),
-            end: Uint32Array.from(ends),
-            us: Uint32Array.from(us),
-          };
-          const { pixels } = draw(rows, w, h, from, from + span, 100);
-          expect(pixels.every((p) => p >= 1 && p <= 9)).toBe(true);
-        },
-      ),
-      { numRuns: 200 },
-    );
-  });
-
-  it('takes colours as the style sheet gives them', () => {
-    expect(rgba('#fff')).toBe(0xffffffff);
-    expect(rgba('#112233')).toBe(0xff332211);
   });
 });
 

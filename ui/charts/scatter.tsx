@@ -4,7 +4,7 @@
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatDuration } from '../../src/base/units.ts';
-import { rgba } from '../paint.ts';
+import { rgba } from '../pixels.ts';
 import { pointKind, quadrants } from '../series.ts';
 import { type Judgement, move, settle } from '../state.ts';
 import { color, isDark } from '../theme.ts';

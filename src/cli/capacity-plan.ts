@@ -2,7 +2,7 @@
 import { InputError } from '../base/errors.ts';
 import { type Millis, parseShare, type Share } from '../base/units.ts';
 import { SEARCH_DEFAULTS, type SearchPlan } from '../drive/capacity/types.ts';
-import { type MixPlan, meanLength, meanPause, meanTokens } from '../workload/index.ts';
+import { type MixPlan, meanPause, meanTokens, meanTurns } from '../workload/index.ts';
 import type { CapacityFlags } from './capacity-flags.ts';
 import { type LoadPlan, mixOf } from './load-plan.ts';
 
@@ -71,6 +71,6 @@ export function arrivalOf(load: LoadPlan): Pick<SearchPlan, 'arrival'> {
 function meanPauses({ classes }: MixPlan): Millis {
   const total = classes.reduce((sum, c) => sum + c.share, 0);
   const of = (c: MixPlan['classes'][number]): number =>
-    c.session ? Math.max(0, meanLength(c.session.turns) - 1) * meanPause(c.session.think) : 0;
+    c.session ? Math.max(0, meanTurns(c) - 1) * meanPause(c.session.think) : 0;
   return classes.reduce((sum, c) => sum + (c.share / total) * of(c), 0);
 }

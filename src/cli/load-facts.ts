@@ -31,6 +31,7 @@ export function workloadFacts(plan: LoadPlan): Record<string, unknown> {
             sample: dataset.entries.length,
             available: dataset.available,
             skipped: dataset.skipped,
+            notes: dataset.notes,
           },
         }),
       })),

@@ -8,6 +8,7 @@ import {
   type MixPlan,
   meanLength,
   meanTokens,
+  meanTurns,
   pauseText,
   prefixLeaves,
   prefixTokens,
@@ -99,13 +100,13 @@ function classText(c: ClassPlan, { classes }: MixPlan): string {
   const total = classes.reduce((all, one) => all + one.share, 0);
   const parts = [
     c.dataset
-      ? `prompts of ${c.dataset.name} (${c.dataset.entries.length.toLocaleString('en')} of ${c.dataset.available.toLocaleString('en')}, then again)`
+      ? `${c.session ? 'conversations' : 'prompts'} of ${c.dataset.name} (${[`${c.dataset.entries.length.toLocaleString('en')} of ${c.dataset.available.toLocaleString('en')}, then again`, ...c.dataset.notes].join('; ')})`
       : `input ${lengthText(c.input)}`,
     `output ${c.dataset?.entries.some((entry) => entry.outputTokens !== undefined) ? 'of the file' : lengthText(c.output)} tokens`,
     c.prefix &&
       `a prefix of ${prefixTokens(c.prefix)} tokens shared by ${prefixLeaves(c.prefix) === 1 ? 'all' : `${prefixLeaves(c.prefix)} groups`}`,
     c.session &&
-      `${lengthText(c.session.turns)} turns with ${pauseText(c.session.think)} between (earlier answers synthetic)`,
+      `${c.session.turns && !c.dataset ? lengthText(c.session.turns) : meanTurns(c).toFixed(1)} turns with ${pauseText(c.session.think)} between (earlier answers ${c.dataset ? 'of the file' : 'synthetic'})`,
     c.images && `${c.images.count} images of ${c.images.width}×${c.images.height}`,
     c.tools && `${c.tools.length} tools`,
     c.choices > 1 && `n ${c.choices}`,

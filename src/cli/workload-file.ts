@@ -144,7 +144,10 @@ async function classOf(c: ClassFile, beside: (name: string) => string, seed: num
       c.dataset.file,
       { sample: c.dataset.sample, seed, outputOfFile: c.dataset.output === 'file' },
     ));
-  const turns = c.session && (await lengthOf(c.session.turns, REQUEST_DEFAULTS.input, beside, seed));
+  const turns = c.session?.turns && (await lengthOf(c.session.turns, REQUEST_DEFAULTS.input, beside, seed));
+  if (dataset && c.session && !dataset.entries.some((entry) => (entry.turns?.length ?? 1) > 1)) {
+    throw new InputError(`${dataset.name}: no conversation has more than one turn; leave 'session' out`);
+  }
   return {
     name: c.name,
     share: c.share,
@@ -155,10 +158,13 @@ async function classOf(c: ClassFile, beside: (name: string) => string, seed: num
     // A dataset's prompts are real questions: their answers may end by themselves.
     ignoreEos: c.ignore_eos ?? !dataset,
     ...(c.prefix && { prefix: prefixOf(c.prefix, c.name) }),
-    ...(c.session &&
-      turns && {
-        session: { turns, think: c.session.think, ...(c.session.context && { context: c.session.context }) },
-      }),
+    ...(c.session && {
+      session: {
+        think: c.session.think,
+        ...(turns && { turns }),
+        ...(c.session.context && { context: c.session.context }),
+      },
+    }),
     ...(c.images && { images: c.images }),
     ...(c.tools !== undefined && {
       tools:

@@ -4,7 +4,7 @@
  */
 import { keyedSource, type Uniform } from '../base/random.ts';
 import type { ContentPart, Message, Prompt, RequestSpec, ToolDefinition } from '../core/request.ts';
-import { type Dataset, datasetOrder, saltedPrompt } from './dataset.ts';
+import { type Dataset, type DatasetEntry, datasetOrder, estimateTokens, saltedPrompt } from './dataset.ts';
 import { type ImagePlan, imageUrl } from './images.ts';
 import { type LengthPlan, lengthDraw, meanLength } from './lengths.ts';
 import type { PausePlan } from './pauses.ts';
@@ -31,8 +31,8 @@ export interface ClassPlan {
 
 /** A conversation: each turn asks with all that went before. */
 export interface SessionPlan {
-  /** Turns of a session. */
-  readonly turns: LengthPlan;
+  /** Turns of a session; of a dataset's conversations at most so many, and all of them when absent. */
+  readonly turns?: LengthPlan;
   /** From the end of an answer to the next question. */
   readonly think: PausePlan;
   /** A session ends before the turn whose prompt and answer together would have more tokens than this. */
@@ -56,6 +56,36 @@ export interface Turn {
 /** More turns than this no conversation has. */
 export const MAX_TURNS = 1000;
 
+/** Turns of a session on average. */
+export function meanTurns({ session, dataset }: ClassPlan): number {
+  if (!session) return 1;
+  const most = session.turns ? meanLength(session.turns) : MAX_TURNS;
+  if (!dataset) return most;
+  const { entries } = dataset;
+  return entries.reduce((sum, entry) => sum + Math.min(most, entry.turns?.length ?? 1), 0) / entries.length;
+}
+
+/** Tokens of a question and of an answer of a dataset on average: of a turn in sessions, else of an entry. */
+function meanOfEntries({ entries }: Dataset, { session, output }: ClassPlan): readonly [own: number, answer: number] {
+  let n = 0;
+  let own = 0;
+  let said = 0;
+  const drawn = meanLength(output);
+  for (const entry of entries) {
+    const turns = session ? (entry.turns ?? []) : [];
+    for (const turn of turns) {
+      own += estimateTokens(turn.said);
+      said += turn.outputTokens ?? drawn;
+    }
+    if (turns.length === 0) {
+      own += entry.estimatedTokens;
+      said += entry.outputTokens ?? drawn;
+    }
+    n += Math.max(1, turns.length);
+  }
+  return [own / n, said / n];
+}
+
 export const hasSessions = (mix: MixPlan): boolean => mix.classes.some((c) => c.session !== undefined);
 
 /** Mean tokens of one arrival of the mix (all turns of a session; history counted each time it is sent). */
@@ -70,12 +100,12 @@ export function meanTokens(mix: MixPlan): {
   let output = 0;
   for (const c of mix.classes) {
     const weight = c.share / total;
-    const turns = c.session ? meanLength(c.session.turns) : 1;
-    const own = meanLength(c.input);
-    const answer = meanLength(c.output) * c.choices;
+    const turns = meanTurns(c);
+    const [own, said] = c.dataset ? meanOfEntries(c.dataset, c) : [meanLength(c.input), meanLength(c.output)];
+    const answer = said * c.choices;
     const prefix = c.prefix ? prefixTokens(c.prefix) : 0;
     requests += weight * turns;
-    input += weight * (turns * (prefix + own) + ((turns * (turns - 1)) / 2) * (own + meanLength(c.output)));
+    input += weight * (turns * (prefix + own) + ((turns * (turns - 1)) / 2) * (own + said));
     output += weight * turns * answer;
   }
   return { requests, input, output };
@@ -110,7 +140,7 @@ export class MixSource {
       input: lengthDraw(c.input),
       output: lengthDraw(c.output),
       ...(c.prefix && { prefix: prefixDraw(c.prefix) }),
-      ...(c.session && { turns: lengthDraw(c.session.turns) }),
+      ...(c.session?.turns && { turns: lengthDraw(c.session.turns) }),
       ...(c.dataset && { order: datasetOrder(c.dataset, seed) }),
     }));
   }
@@ -128,14 +158,19 @@ export class MixSource {
   turnsOf(index: number, arrival: number, first: number): readonly Turn[] {
     const plan = this.mix.classes[index] as ClassPlan;
     const draws = this.#draws[index] as ClassDraws;
-    const count = draws.turns ? Math.min(MAX_TURNS, draws.turns(this.#turns(arrival))) : 1;
+    const recorded = plan.dataset && plan.session ? this.#entryOf(index, plan.dataset, arrival) : undefined;
+    const most = draws.turns ? draws.turns(this.#turns(arrival)) : recorded ? MAX_TURNS : 1;
+    const count = Math.min(MAX_TURNS, most, recorded ? (recorded.turns?.length ?? 1) : MAX_TURNS);
     const limit = plan.session?.context ?? Number.POSITIVE_INFINITY;
     let history = plan.prefix ? prefixTokens(plan.prefix) : 0;
     const turns: Turn[] = [];
     for (let k = 0; k < count; k++) {
       const operation = first + k;
-      const input = draws.input(this.#input(operation));
-      const output = draws.output(this.#output(operation));
+      const turn = recorded?.turns?.[k];
+      const input = turn
+        ? estimateTokens(turn.said)
+        : (recorded?.estimatedTokens ?? draws.input(this.#input(operation)));
+      const output = turn?.outputTokens ?? recorded?.outputTokens ?? draws.output(this.#output(operation));
       history += input + output;
       if (k > 0 && history > limit) break;
       turns.push({ operation, input, output });
@@ -179,6 +214,7 @@ export class MixSource {
       ...(session && { session: arrival, turn: k }),
       ...(plan.tools?.length && { tools: plan.tools }),
     };
+    if (plan.dataset && plan.session) return { ...base, ...this.#turn(index, plan.dataset, arrival, turns, k) };
     if (plan.dataset) return { ...base, ...this.#entry(index, plan.dataset, operation, output) };
 
     const shared = this.#draws[index]?.prefix?.(this.#path(arrival)) ?? [];
@@ -225,9 +261,39 @@ export class MixSource {
     return Array.from({ length: count }, () => ({ type: 'image', url: imageUrl(width, height, u) }));
   }
 
+  /** A dataset's entry for an arrival: each once before any comes again. */
+  #entryOf(index: number, dataset: Dataset, arrival: number): DatasetEntry {
+    const at = this.#draws[index]?.order?.[arrival % dataset.entries.length] as number;
+    return dataset.entries[at] as DatasetEntry;
+  }
+
+  /** Turn `k` of a recorded conversation: all that was said before, the file's answers among it. */
+  #turn(index: number, dataset: Dataset, arrival: number, turns: readonly Turn[], k: number) {
+    const entry = this.#entryOf(index, dataset, arrival);
+    const recorded = entry.turns ?? [];
+    const written = this.mix.prompt === 'text';
+    const said: Stretch[] = [];
+    turns.slice(0, k + 1).forEach(({ input, output }, i) => {
+      // Each conversation of each arrival is its own text to a simulated cache.
+      const key = RECORDED + arrival * MAX_TURNS + i;
+      said.push({ purpose: 'prompt', key, tokens: input });
+      if (i < k) said.push({ purpose: 'answer', key, tokens: output });
+    });
+    const messages = recorded
+      .slice(0, k + 1)
+      .flatMap(({ said, answer }, i) => (i < k && answer ? [...said, answer] : [...said]));
+    return {
+      inputTokens: written ? 0 : said.reduce((sum, s) => sum + s.tokens, 0),
+      ...(!written && { prefixBlocks: prefixBlocks(said) }),
+      ...(entry.tools && { tools: entry.tools }),
+      ...(written && {
+        prompt: saltedPrompt(messages.length > 0 ? messages : entry.prompt, this.#text.plan.salt),
+      }),
+    };
+  }
+
   #entry(index: number, dataset: Dataset, operation: number, drawn: number) {
-    const at = this.#draws[index]?.order?.[operation % dataset.entries.length] as number;
-    const entry = dataset.entries[at] as Dataset['entries'][number];
+    const entry = this.#entryOf(index, dataset, operation);
     const written = this.mix.prompt === 'text';
     return {
       // An estimated length is good enough to simulate by, not to hold the server's count against.
@@ -257,6 +323,9 @@ export class MixSource {
     }
   }
 }
+
+/** Keys of recorded turns: above those of any operation. */
+const RECORDED = 2 ** 42;
 
 interface ClassDraws {
   readonly input: (u: Uniform) => number;

@@ -10,6 +10,17 @@ export interface DatasetEntry {
   readonly outputTokens?: number;
   /** From the text's length, where nobody counted. */
   readonly estimatedTokens: number;
+  /** Of a conversation: its turns, for asking it as a session. */
+  readonly turns?: readonly DatasetTurn[];
+}
+
+export interface DatasetTurn {
+  /** What this turn adds: the question, and what was said with it. */
+  readonly said: readonly Message[];
+  /** What was answered in the file: said before the next question. */
+  readonly answer?: Message;
+  /** Its length, from the text. */
+  readonly outputTokens?: number;
 }
 
 export interface Dataset {
@@ -20,6 +31,8 @@ export interface Dataset {
   readonly available: number;
   /** Entries that had nothing to ask, and were left out. */
   readonly skipped: number;
+  /** What was left out, and why. */
+  readonly notes: readonly string[];
 }
 
 /** Characters a token, in English text by the usual vocabularies. Only estimates rest on it. */
@@ -79,12 +92,17 @@ export class Reservoir<T> {
     this.#size = size;
     this.#u = keyed(seed, purpose);
   }
-  add(item: T): void {
+  /** @returns what is not kept: an earlier item, or this one; undefined where all are. */
+  add(item: T): T | undefined {
     this.seen++;
-    if (this.items.length < this.#size) this.items.push(item);
-    else {
-      const at = Math.floor(this.#u() * this.seen);
-      if (at < this.#size) this.items[at] = item;
+    if (this.items.length < this.#size) {
+      this.items.push(item);
+      return undefined;
     }
+    const at = Math.floor(this.#u() * this.seen);
+    if (at >= this.#size) return item;
+    const before = this.items[at];
+    this.items[at] = item;
+    return before;
   }
 }

@@ -94,7 +94,7 @@ const PREFIX = z
 
 const SESSION = z
   .strictObject({
-    turns: length('Turns of a session'),
+    turns: length('Turns of a session; of a dataset’s conversations at most so many').optional(),
     think: z
       .string()
       .transform((text, context) => read(context, () => parsePause(text, '')))
@@ -113,7 +113,7 @@ const DATASET = z
   .strictObject({
     file: z.string().min(1).describe('Beside the workload file.'),
     format: z
-      .enum(DATASET_FORMAT_NAMES as ['sharegpt', 'jsonl'])
+      .enum(DATASET_FORMAT_NAMES as ['sharegpt', 'jsonl', 'json', 'text'])
       .describe('By its name when left out.')
       .optional(),
     sample: z.int().min(1).max(MAX_SAMPLE).describe('Prompts kept, a uniform sample by seed.').default(DEFAULT_SAMPLE),
@@ -268,8 +268,11 @@ function check(file: WorkloadFile, at: (path: readonly PropertyKey[], key?: stri
     if (c.prefix && (c.prefix.tokens === undefined) === (c.prefix.tree === undefined)) {
       throw new InputError(`${here('prefix')}: classes[${i}].prefix: give either tokens (and groups) or tree`);
     }
+    if (c.session && !c.session.turns && !c.dataset) {
+      throw new InputError(`${here('session')}: classes[${i}].session: turns: say how many, like 4 or uniform:1-8`);
+    }
     if (c.dataset) {
-      for (const key of ['input', 'prefix', 'session', 'images', 'tools'] as const) {
+      for (const key of ['input', 'prefix', 'images', 'tools'] as const) {
         if (c[key] !== undefined) {
           throw new InputError(
             `${here(key)}: classes[${i}].${key}: prompts come from the dataset; leave one of them out`,

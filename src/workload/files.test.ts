@@ -206,7 +206,7 @@ describe('datasets', () => {
     await expect(DATASET_FORMATS.jsonl(['{"prompt":"a"}\n{"promt":"b"}'], 'x', options)).rejects.toThrow(
       /x:2: no 'prompt' text.*did you mean 'prompt'/,
     );
-    await expect(DATASET_FORMATS.sharegpt(['[{"a":1},\n{"b":]'], 'x', options)).rejects.toThrow(/x:2: not JSON/);
+    await expect(DATASET_FORMATS.sharegpt(['[{"prompt":"a"},\n{"b":]'], 'x', options)).rejects.toThrow(/x:2: not JSON/);
   });
 });
 

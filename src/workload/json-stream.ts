@@ -18,9 +18,18 @@ export interface JsonVisitor {
 
 const MAX_DEPTH = 100;
 
-/** @param maxString longest text kept of a string value; the rest of it is passed over. @throws InputError */
-export async function readJson(chunks: Chunks, what: string, visitor: JsonVisitor, maxString = 1 << 20): Promise<void> {
-  const reader = new Reader(what, visitor, maxString);
+/**
+ * @param maxString longest text kept of a string value; the rest of it is passed over.
+ * @param many further documents may follow the first. @throws InputError
+ */
+export async function readJson(
+  chunks: Chunks,
+  what: string,
+  visitor: JsonVisitor,
+  maxString = 1 << 20,
+  many = false,
+): Promise<void> {
+  const reader = new Reader(what, visitor, maxString, many);
   for await (const chunk of chunks) reader.feed(chunk);
   reader.end();
 }
@@ -31,6 +40,7 @@ class Reader {
   readonly #what: string;
   readonly #visitor: JsonVisitor;
   readonly #maxString: number;
+  readonly #many: boolean;
   readonly #path: JsonKey[] = [];
   readonly #kinds: ('{' | '[')[] = [];
   #state: State = 'value';
@@ -41,10 +51,11 @@ class Reader {
   #isKey = false;
   #first = true;
 
-  constructor(what: string, visitor: JsonVisitor, maxString: number) {
+  constructor(what: string, visitor: JsonVisitor, maxString: number, many: boolean) {
     this.#what = what;
     this.#visitor = visitor;
     this.#maxString = maxString;
+    this.#many = many;
   }
 
   feed(chunk: string): void {
@@ -91,7 +102,8 @@ class Reader {
         this.#after(c);
         break;
       default:
-        throw this.#bad(`'${oneLine(c)}' after the end of the document`);
+        if (!this.#many) throw this.#bad(`'${oneLine(c)}' after the end of the document`);
+        this.#value(c);
     }
   }
 

@@ -7,7 +7,8 @@ export interface DatasetOptions {
 }
 
 export const DEFAULT_SAMPLE = 2000;
-/** Together with `MAX_PROMPT` this bounds what a dataset may take of memory, and in practice is far above it. */
 export const MAX_SAMPLE = 100_000;
-/** Characters a prompt may have; longer ones are left out, and counted. */
-export const MAX_PROMPT = 1 << 20;
+/** Characters a prompt may have, its images among them; longer ones are left out, and counted. */
+export const MAX_PROMPT = 8 << 20;
+/** Characters all kept prompts may have together. */
+export const MAX_TEXT = 256 << 20;

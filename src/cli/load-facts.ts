@@ -1,6 +1,6 @@
 /** A workload as `run.json` keeps it. */
 import type { Contract } from '../core/contract.ts';
-import { lengthText } from '../workload/index.ts';
+import { lengthText, traceArrivals } from '../workload/index.ts';
 import type { LoadPlan } from './load-plan.ts';
 
 /** The workload for `run.json`: what was asked, without prompts; long lists by their size. */
@@ -16,6 +16,7 @@ export function workloadFacts(plan: LoadPlan): Record<string, unknown> {
         requests: trace.length,
         span_ms: (trace.at[trace.length - 1] as number) / 1000,
         classes: trace.classes,
+        ...(trace.sessions && { sessions: traceArrivals(trace).length }),
         notes: trace.notes,
       },
     }),

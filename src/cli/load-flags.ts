@@ -20,6 +20,7 @@ export interface LoadFlags {
   readonly timeScale?: number;
   readonly rateScale?: number;
   readonly slice?: string;
+  readonly sessions?: boolean;
   readonly cache?: CacheState;
 }
 
@@ -158,6 +159,12 @@ export const LOAD_FLAGS = {
     optional: true,
     brief: 'Replay a part: 10m-20m, or 0-1000 for requests',
     placeholder: 'from-to',
+  },
+  sessions: {
+    kind: 'boolean',
+    optional: true,
+    withNegated: false,
+    brief: 'Replay conversations of the trace as sessions: a turn follows the answer before it',
   },
   cache: {
     kind: 'enum',

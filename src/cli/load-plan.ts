@@ -19,6 +19,7 @@ import {
   replay,
   type TextPlan,
   type Trace,
+  traceArrivals,
   traceFormat,
   traceSpan,
 } from '../workload/index.ts';
@@ -56,7 +57,7 @@ export async function resolveLoad(flags: LoadFlags, seed: number): Promise<LoadP
     throw new InputError('--workload and --replay: each says what arrives; give one of them');
   }
   if (flags.replay === undefined) {
-    for (const name of ['format', 'timeScale', 'rateScale', 'slice'] as const) {
+    for (const name of ['format', 'timeScale', 'rateScale', 'slice', 'sessions'] as const) {
       if (flags[name] !== undefined) throw new InputError(`--${dashed(name)}: it is about a trace; give --replay FILE`);
     }
   }
@@ -93,6 +94,7 @@ export async function resolveLoad(flags: LoadFlags, seed: number): Promise<LoadP
         ...(flags.timeScale !== undefined && { timeScale: flags.timeScale }),
         ...(flags.rateScale !== undefined && { rateScale: flags.rateScale }),
         ...(flags.slice !== undefined && { slice: flags.slice }),
+        ...(flags.sessions && { sessions: true }),
       },
       seed,
     );
@@ -162,13 +164,15 @@ function planOf(flags: LoadFlags, read: Read): LoadPlan {
 
 /** A trace is measured whole, from its first request on, unless the user says otherwise. */
 function traceWindow(trace: Trace, flags: LoadFlags): WindowPlan {
-  const span = traceSpan(trace) / 1000;
+  const arrivals = traceArrivals(trace);
+  const span = traceSpan(arrivals) / 1000;
+  const sessions = trace.sessions !== undefined && { sessions: true };
   const warmup = flags.warmup === undefined ? 0 : parseDuration(flags.warmup, '--warmup');
   if (warmup >= span) throw new InputError(`--warmup: the trace is over after ${formatDuration(span)}`);
-  const rate = (1000 * trace.length) / span;
-  if (flags.requests !== undefined) return { warmup, requests: flags.requests, rate };
+  const rate = (1000 * arrivals.length) / span;
+  if (flags.requests !== undefined) return { warmup, requests: flags.requests, rate, ...sessions };
   const duration = flags.duration === undefined ? span - warmup : windowLength(flags.duration);
-  return { warmup, duration: Math.min(duration, span - warmup), rate, whole: true };
+  return { warmup, duration: Math.min(duration, span - warmup), rate, whole: true, ...sessions };
 }
 
 function windowLength(text: string): Millis {

@@ -12,6 +12,7 @@ import {
   pauseText,
   prefixLeaves,
   prefixTokens,
+  traceArrivals,
 } from '../workload/index.ts';
 import { type LoadPlan, mixOf } from './load-plan.ts';
 
@@ -40,15 +41,15 @@ export function estimate(plan: LoadPlan, contract: Contract, maxInFlight?: numbe
     rate === undefined
       ? Math.max(window.requests ?? 0, concurrency as number)
       : Math.ceil((rate * (warmup + length)) / 1000);
-  const requests = Math.ceil((trace ? Math.min(trace.length, arriving) : arriving) * (each?.requests ?? 1));
+  const turns = trace?.sessions ? trace.length / traceArrivals(trace).length : (each?.requests ?? 1);
+  const requests = trace ? Math.min(trace.length, Math.ceil(arriving * turns)) : Math.ceil(arriving * turns);
   const tokens = trace
     ? (requests * (sum(trace.input) + sum(trace.output) * plan.requests.choices)) / trace.length
     : each
       ? arriving * (each.input + each.output)
       : requests * (meanLength(plan.requests.input) + meanLength(plan.requests.output) * plan.requests.choices);
   const deadline = Math.max(contract.deadline, ...Object.values(plan.contracts ?? {}).map((c) => c.deadline));
-  const open =
-    rate === undefined ? (concurrency as number) : Math.ceil((rate * (each?.requests ?? 1) * deadline) / 1000);
+  const open = rate === undefined ? (concurrency as number) : Math.ceil((rate * turns * deadline) / 1000);
   return {
     requests,
     tokens: Math.round(tokens),
@@ -68,9 +69,9 @@ export function planText(plan: LoadPlan, contract: Contract, maxInFlight?: numbe
   const e = estimate(plan, contract, maxInFlight);
   const { arrivals, window, requests, trace } = plan;
   const mix = mixOf(plan);
-  const sessions = mix !== undefined && hasSessions(mix);
+  const sessions = trace?.sessions !== undefined || (mix !== undefined && hasSessions(mix));
   const load = trace
-    ? `${trace.length.toLocaleString('en')} requests of ${trace.name} (${trace.format}) as they arrived${trace.notes.length > 0 ? `, ${trace.notes.join(', ')}` : ''}`
+    ? `${trace.length.toLocaleString('en')} requests of ${trace.name} (${trace.format})${trace.sessions ? ` in ${traceArrivals(trace).length.toLocaleString('en')} sessions` : ''} as they arrived${trace.notes.length > 0 ? `, ${trace.notes.join(', ')}` : ''}`
     : arrivals
       ? `${arrivals.rate} ${sessions ? 'sessions' : 'requests'}/s (${arrivals.process}${arrivals.process === 'gamma' ? ` ${arrivals.burstiness}` : ''}, open loop)`
       : `a closed loop of ${plan.concurrency} slots (it slows down with the server, so it cannot show capacity)`;

@@ -52,6 +52,7 @@ export interface ReplayOptions {
   readonly timeScale?: number;
   readonly rateScale?: number;
   readonly slice?: string;
+  readonly sessions?: boolean;
 }
 
 /** Reads, slices and scales a trace. */
@@ -59,6 +60,7 @@ export async function readReplay(path: string, options: ReplayOptions, seed: num
   const trace = await readTrace(textOfFile(path, path), path, {
     ...(options.format && { format: options.format }),
     ...(options.slice !== undefined && { slice: parseSlice(options.slice) }),
+    ...(options.sessions && { sessions: true }),
   });
   return scaleTrace(
     trace,
@@ -116,6 +118,7 @@ export async function readWorkload(path: string, seed: number): Promise<ReadWork
         ...(replay.time_scale !== undefined && { timeScale: replay.time_scale }),
         ...(replay.rate_scale !== undefined && { rateScale: replay.rate_scale }),
         ...(replay.slice !== undefined && { slice: replay.slice }),
+        ...(replay.sessions && { sessions: true }),
       },
       seed,
     ));

@@ -187,6 +187,10 @@ const FILE = z
         time_scale: z.number().positive().describe('Every interval times this.').optional(),
         rate_scale: z.number().positive().describe('Requests per second times this, the clock kept.').optional(),
         slice: z.string().describe('Part of it: 10m-20m, or 0-1000 requests.').optional(),
+        sessions: z
+          .boolean()
+          .describe('Turns of a session follow the answer before them, instead of each at its own time.')
+          .optional(),
       })
       .describe('A trace instead of an arrival process; classes then only give contracts by name.')
       .optional(),
@@ -323,7 +327,17 @@ const SHAPES: readonly [RegExp, z.ZodObject][] = [
   [/\.session$/, SESSION],
   [/\.dataset$/, DATASET],
   [/\.images$/, z.object({ width: z.any(), height: z.any(), count: z.any() })],
-  [/^replay$/, z.object({ file: z.any(), format: z.any(), time_scale: z.any(), rate_scale: z.any(), slice: z.any() })],
+  [
+    /^replay$/,
+    z.object({
+      file: z.any(),
+      format: z.any(),
+      time_scale: z.any(),
+      rate_scale: z.any(),
+      slice: z.any(),
+      sessions: z.any(),
+    }),
+  ],
 ];
 
 function suggest(key: string, path: readonly PropertyKey[]): string {

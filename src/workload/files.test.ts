@@ -89,7 +89,7 @@ describe('traces', () => {
       'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,5,5\nyesterday,1,1\n',
       /x:3: TIMESTAMP 'yesterday'/,
     ],
-    ['azure', 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,0,5\n', /x:2: input length 0/],
+    ['azure', 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,-4,5\n', /x:2: input length -4/],
     [
       'azure',
       'TIMESTAMP,ContextToken,GeneratedTokens\n',

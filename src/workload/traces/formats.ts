@@ -5,7 +5,7 @@ import type { Chunks } from '../lines.ts';
 import { readAzure } from './azure.ts';
 import { readBurstGpt } from './burstgpt.ts';
 import { readGuideLlm } from './guidellm.ts';
-import { readMooncake } from './mooncake.ts';
+import { readBailian, readMooncake } from './mooncake.ts';
 import type { Trace, TraceOptions } from './trace.ts';
 import { readVllm } from './vllm.ts';
 
@@ -13,6 +13,7 @@ export const TRACE_FORMATS = {
   azure: { read: readAzure, what: 'Azure LLM inference trace 2023 or 2024 (CSV)' },
   burstgpt: { read: readBurstGpt, what: 'BurstGPT (CSV)' },
   mooncake: { read: readMooncake, what: 'Mooncake trace (JSON lines)' },
+  bailian: { read: readBailian, what: 'Bailian usage trace (JSON lines)' },
   vllm: { read: readVllm, what: 'result of vllm bench serve, saved in detail (JSON)' },
   guidellm: { read: readGuideLlm, what: "GuideLLM's benchmarks.json" },
 } as const satisfies Record<
@@ -52,7 +53,7 @@ function sniff(head: string, what: string): TraceFormat {
   const text = head.replace(/^\ufeff/, '').trimStart();
   const first = text.slice(0, text.indexOf('\n') < 0 ? text.length : text.indexOf('\n'));
   if (text.startsWith('{')) {
-    if (/"input_length"/.test(first) && /"timestamp"/.test(first)) return 'mooncake';
+    if (/"input_length"/.test(first)) return /"(parent_)?chat_id"/.test(first) ? 'bailian' : 'mooncake';
     return /"benchmarks"\s*:/.test(head) ? 'guidellm' : 'vllm';
   }
   if (/contexttokens/i.test(first)) return 'azure';

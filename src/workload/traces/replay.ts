@@ -1,6 +1,7 @@
 /** A trace as a workload: its arrivals to the microsecond, its lengths, and its shared prefixes as shared text. */
-import type { Offer, RequestSpec, Workload } from '../../core/request.ts';
-import { PLAIN_TEXT, prefixBlocks, type Stretch, type TextPlan, textSource } from '../prompts.ts';
+import type { Message, Offer, Prompt, RequestSpec, Workload } from '../../core/request.ts';
+import { PLAIN_TEXT, prefixBlocks, type Stretch, type TextPlan, type TextSource, textSource } from '../prompts.ts';
+import { type Chains, chainsOf, saidBy, sessionReplay } from './sessions.ts';
 import type { Trace } from './trace.ts';
 
 export interface ReplayPlan {
@@ -13,7 +14,9 @@ export interface ReplayPlan {
 }
 
 export function replay(plan: ReplayPlan, seed: number): Workload {
-  const spec = replaySource(plan, seed);
+  const chains = plan.trace.sessions && chainsOf(plan.trace);
+  const spec = replaySource(plan, seed, chains);
+  if (chains) return sessionReplay(plan.trace, chains, spec);
   const { at, length } = plan.trace;
   let i = 0;
   return {
@@ -23,12 +26,12 @@ export function replay(plan: ReplayPlan, seed: number): Workload {
 }
 
 /** The spec of request `i` of the trace, which is operation `i`. */
-export function replaySource(plan: ReplayPlan, seed: number): (i: number) => RequestSpec {
+export function replaySource(plan: ReplayPlan, seed: number, chains?: Chains): (i: number) => RequestSpec {
   const { trace, choices, stream, ignoreEos } = plan;
   const source = textSource(seed, plan.text ?? PLAIN_TEXT);
   return (i) => {
     const inputTokens = trace.input[i] as number;
-    const said = stretchesOf(trace, i, inputTokens);
+    const said = chains && !trace.blocks ? saidBy(trace, chains, i) : stretchesOf(trace, i, inputTokens);
     const last = said.at(-1) as Stretch;
     const { overhead } = source.plan;
     return {
@@ -40,13 +43,25 @@ export function replaySource(plan: ReplayPlan, seed: number): (i: number) => Req
       choices,
       stream,
       ignoreEos,
-      ...(trace.blocks && { prefixBlocks: prefixBlocks(said) }),
+      ...(chains && { session: chains.session[i] as number, turn: chains.turn[i] as number }),
+      ...((trace.blocks || chains) && { prefixBlocks: prefixBlocks(said) }),
       ...(plan.prompt === 'text' && {
         // The chat template's tokens come off the end, which is shared least.
-        prompt: source.text([...said.slice(0, -1), { ...last, tokens: Math.max(1, last.tokens - overhead) }]),
+        prompt: written([...said.slice(0, -1), { ...last, tokens: Math.max(1, last.tokens - overhead) }], source),
       }),
     };
   };
+}
+
+/** One text, or question and answer in turn where answers are among it. */
+function written(said: readonly Stretch[], source: TextSource): Prompt {
+  if (!said.some((stretch) => stretch.purpose === 'answer')) return source.text(said);
+  return said.map(
+    (stretch): Message => ({
+      role: stretch.purpose === 'answer' ? 'assistant' : 'user',
+      content: source.text([stretch]),
+    }),
+  );
 }
 
 /** The blocks the trace names, each the beginning of its own text, and what is left as the request's own. */

@@ -24,11 +24,16 @@ export function scaleTrace(trace: Trace, scale: TraceScale, seed: number): Trace
   ] as const) {
     if (!(x > 0) || !Number.isFinite(x)) throw new InputError(`${flag}: ${x} is not a factor above 0`);
   }
+  if (rate !== 1 && trace.sessions) {
+    throw new InputError('--rate-scale: would tear turns from their sessions; scale in time, or take a --slice');
+  }
   let out = trace;
   if (rate !== 1) out = rated(out, rate, seed);
   if (time !== 1) {
     // Rounded to whole microseconds, as every stamp is.
     out = { ...out, at: out.at.map((t) => Math.round(t * time)) };
+    if (out.sessions)
+      out = { ...out, sessions: { ...out.sessions, elapsed: out.sessions.elapsed.map((t) => t * time) } };
     out = { ...out, notes: [...out.notes, `scaled in time by ${trim(time, 6)}`] };
   }
   return out;

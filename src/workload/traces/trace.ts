@@ -17,8 +17,16 @@ export interface Trace {
   readonly classOf: Uint8Array;
   /** Hashes of the prompt's leading blocks: those of request i are `ids[offsets[i]] … ids[offsets[i + 1] − 1]`. */
   readonly blocks?: { readonly offsets: Uint32Array; readonly ids: Float64Array; readonly tokens: number };
+  /** Conversations: which session each request is a turn of (−1: of none). Only where they were asked for. */
+  readonly sessions?: TraceSessions;
   /** What a user must know of how it was read. */
   readonly notes: readonly string[];
+}
+
+export interface TraceSessions {
+  readonly of: Int32Array;
+  /** Microseconds from the arrival to the end of the answer, where the trace ran; NaN: not told. */
+  readonly elapsed: Float64Array;
 }
 
 /** More requests than this do not fit the memory allowed. */
@@ -35,6 +43,18 @@ export interface Slice {
 
 export interface TraceOptions {
   readonly slice?: Slice;
+  /** Keep which session each request is of, where the format tells. */
+  readonly sessions?: boolean;
+}
+
+/** What a request is besides its arrival and lengths. */
+export interface RequestFacts {
+  readonly class?: string | undefined;
+  readonly blocks?: readonly number[];
+  readonly blockTokens?: number;
+  /** Its session's name, and how long it took there in microseconds. */
+  readonly session?: string | undefined;
+  readonly elapsed?: Micros | undefined;
 }
 
 /** Grows a trace request by request. Arrivals may come out of order; they are sorted at the end. */
@@ -52,10 +72,14 @@ export class TraceBuilder {
   #ids = new Float64Array(0);
   #idCount = 0;
   #blockTokens = 0;
+  #sessions: Map<string, number> | undefined;
+  #sessionOf = new Int32Array(0);
+  #elapsed = new Float64Array(0);
   #length = 0;
   #seen = 0;
   #first: Micros | undefined;
   #short = 0;
+  #unasked = 0;
   readonly notes: string[] = [];
 
   /** @param ordered the format is written in order of arrival, so a slice can end the reading early. */
@@ -64,24 +88,20 @@ export class TraceBuilder {
     this.#format = format;
     this.#slice = options.slice;
     this.#ordered = ordered;
+    if (options.sessions) {
+      this.#sessions = new Map();
+      this.#sessionOf = new Int32Array(this.#at.length);
+      this.#elapsed = new Float64Array(this.#at.length);
+    }
   }
 
   /**
    * @param at microseconds, of any origin. @param where `FILE:LINE`, for errors.
    * @returns false once the slice is complete: nothing later is needed.
    */
-  add(
-    at: Micros,
-    input: number,
-    output: number,
-    where: string,
-    name = 'default',
-    blocks?: readonly number[],
-    blockTokens = 0,
-  ): boolean {
-    length(input, 'input', where);
-    if (output === 0) this.#short++;
-    else length(output, 'output', where);
+  add(at: Micros, input: number, output: number, where: string, facts: RequestFacts = {}): boolean {
+    if (input !== 0) length(input, 'input', where);
+    if (output !== 0) length(output, 'output', where);
     if (!Number.isFinite(at)) throw new InputError(`${where}: the arrival time is not a number`);
     this.#first ??= at;
     const seen = this.#seen++;
@@ -97,11 +117,17 @@ export class TraceBuilder {
     }
     if (this.#length === this.#at.length) this.#grow();
     const i = this.#length++;
+    if (input === 0) this.#unasked++;
+    if (output === 0) this.#short++;
     this.#at[i] = at;
-    this.#input[i] = input;
+    this.#input[i] = Math.max(1, input);
     this.#output[i] = Math.max(1, output);
-    this.#classOf[i] = this.#class(name, where);
-    if (blocks) this.#blocks(i, blocks, blockTokens);
+    this.#classOf[i] = this.#class(facts.class ?? 'default', where);
+    if (this.#sessions) {
+      this.#sessionOf[i] = this.#session(facts.session);
+      this.#elapsed[i] = facts.elapsed ?? Number.NaN;
+    }
+    if (facts.blocks) this.#blocks(i, facts.blocks, facts.blockTokens ?? 0);
     else if (this.#offsets) this.#offsets.fill(this.#idCount, i, i + 2);
     return true;
   }
@@ -116,6 +142,14 @@ export class TraceBuilder {
     }
     if (this.#short > 0) {
       this.notes.push(`${this.#short} requests with no output in the trace are asked for 1 token`);
+    }
+    if (this.#unasked > 0) {
+      this.notes.push(`${this.#unasked} requests with no prompt tokens in the trace are asked with 1 token`);
+    }
+    if (this.#sessions?.size === 0) {
+      throw new InputError(
+        `${this.#name}: names no sessions (${this.#format}); replay it without them, each request at its own time`,
+      );
     }
     let trace = this.#columns(n);
     if (!ascending(trace.at)) trace = sorted(trace);
@@ -143,8 +177,19 @@ export class TraceBuilder {
           tokens: this.#blockTokens,
         },
       }),
+      ...(this.#sessions && {
+        sessions: { of: this.#sessionOf.slice(0, n), elapsed: this.#elapsed.slice(0, n) },
+      }),
       notes: this.notes,
     };
+  }
+
+  #session(name: string | undefined): number {
+    const sessions = this.#sessions as Map<string, number>;
+    if (name === undefined) return -1;
+    let number = sessions.get(name);
+    if (number === undefined) sessions.set(name, (number = sessions.size));
+    return number;
   }
 
   #class(name: string, where: string): number {
@@ -176,6 +221,10 @@ export class TraceBuilder {
     this.#output = copied(new Int32Array(size), this.#output);
     this.#classOf = copied(new Uint8Array(size), this.#classOf);
     if (this.#offsets) this.#offsets = copied(new Uint32Array(size + 1), this.#offsets);
+    if (this.#sessions) {
+      this.#sessionOf = copied(new Int32Array(size), this.#sessionOf);
+      this.#elapsed = copied(new Float64Array(size), this.#elapsed);
+    }
   }
 }
 
@@ -227,6 +276,12 @@ export function picked(trace: Trace, order: Uint32Array): Trace {
     output: Int32Array.from(order, (i) => trace.output[i]!),
     classOf: Uint8Array.from(order, (i) => trace.classOf[i]!),
     ...(moved && { blocks: moved }),
+    ...(trace.sessions && {
+      sessions: {
+        of: Int32Array.from(order, (i) => trace.sessions!.of[i]!),
+        elapsed: Float64Array.from(order, (i) => trace.sessions!.elapsed[i]!),
+      },
+    }),
   };
 }
 
@@ -241,7 +296,7 @@ function sliced(trace: Trace, slice: Slice, name: string): Trace {
 }
 
 /** Length of a trace as a window for rates: span·N/(N−1), whole microseconds; a second for a lone request. */
-export function traceSpan(trace: Trace): Micros {
+export function traceSpan(trace: Pick<Trace, 'length' | 'at'>): Micros {
   const n = trace.length;
   const span = trace.at[n - 1] as number;
   return n < 2 || span === 0 ? 1e6 : Math.round((span * n) / (n - 1));

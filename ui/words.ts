@@ -1,17 +1,10 @@
 /** What things are called on the pages, as in the reports. */
 import { formatDuration, trim } from '../src/base/units.ts';
-import { type Contract, LIMIT_NAMES, type LimitName } from '../src/core/contract.ts';
+import type { LimitName } from '../src/core/contract.ts';
 import type { LedgerClass } from '../src/core/judge.ts';
+import { percentText } from '../src/core/limit-text.ts';
 
-export const LIMIT_WORDS: Readonly<Record<LimitName, string>> = {
-  ttft: 'TTFT',
-  ttfa: 'TTFA',
-  tpot: 'TPOT',
-  gap: 'max gap',
-  smoothness: 'smoothness',
-  latency: 'last-token latency',
-  e2e: 'E2E',
-};
+export { boundText, LIMIT_WORDS, limitsText } from '../src/core/limit-text.ts';
 
 export const LIMIT_HELP: Readonly<Record<LimitName, string>> = {
   ttft: 'time to the first token',
@@ -27,7 +20,7 @@ export const LIMIT_HELP: Readonly<Record<LimitName, string>> = {
 export const ledgerColor = (c: LedgerClass): string => `var(--c-${c})`;
 
 export const percent = (x: number | null | undefined, digits = 4): string =>
-  x === null || x === undefined ? '–' : `${trim(100 * x, digits)} %`;
+  x === null || x === undefined ? '–' : percentText(x, digits);
 export const ms = (x: number | null | undefined): string =>
   x === null || x === undefined || Number.isNaN(x) ? '–' : formatDuration(x);
 export const figure = (x: number | null | undefined, digits = 4): string =>
@@ -41,16 +34,4 @@ export function when(epoch: number | null): string {
   const d = new Date(epoch);
   const two = (n: number): string => String(n).padStart(2, '0');
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
-}
-
-export function limitText(name: LimitName, limit: number): string {
-  return name === 'smoothness' ? `≥ ${percent(limit)}` : `≤ ${formatDuration(limit)}`;
-}
-
-export function contractText(contract: Contract): string {
-  const limits = LIMIT_NAMES.flatMap((name) => {
-    const limit = contract.limits[name];
-    return limit === undefined ? [] : [`${LIMIT_WORDS[name]} ${limitText(name, limit)}`];
-  });
-  return [...limits, `deadline ${formatDuration(contract.deadline)}`].join(', ');
 }

@@ -1,17 +1,9 @@
 /** What a contract promises, in sentences, and how it classes every edge. */
-import { formatDuration, trim } from '../base/units.ts';
+import { formatDuration } from '../base/units.ts';
 import { type Contract, type LimitName, limitsSet } from '../core/index.ts';
+import { LIMIT_WORDS, limitsText, limitText, percentText } from '../core/limit-text.ts';
 
-/** What each limit is called where people read it. */
-export const LIMIT_WORDS: Readonly<Record<LimitName, string>> = {
-  ttft: 'TTFT',
-  ttfa: 'TTFA',
-  tpot: 'TPOT',
-  gap: 'max gap',
-  smoothness: 'smoothness',
-  latency: 'last-token latency',
-  e2e: 'E2E',
-};
+export { LIMIT_WORDS, limitsText, limitText, percentText };
 
 export interface Edge {
   readonly edge: string;
@@ -21,24 +13,6 @@ export interface Edge {
 export interface ContractText {
   readonly promise: readonly string[];
   readonly edges: readonly Edge[];
-}
-
-/** `TTFT ≤ 500 ms`, `smoothness ≥ 99 %`. */
-export function limitText(name: LimitName, limit: number): string {
-  return name === 'smoothness'
-    ? `${LIMIT_WORDS[name]} ≥ ${percentText(limit)}`
-    : `${LIMIT_WORDS[name]} ≤ ${formatDuration(limit)}`;
-}
-
-/** All limits on one line: `TTFT ≤ 500 ms, TPOT ≤ 50 ms, deadline 30 s`. */
-export function limitsText(contract: Contract): string {
-  const limits = limitsSet(contract.limits).map((name) => limitText(name, contract.limits[name] as number));
-  return [...limits, `deadline ${formatDuration(contract.deadline)}`].join(', ');
-}
-
-/** `90 %`, to as many figures as it has. */
-export function percentText(share: number, digits = 4): string {
-  return `${trim(share * 100, digits)} %`;
 }
 
 const SENTENCE: Readonly<Record<LimitName, (limit: string) => string>> = {

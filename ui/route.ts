@@ -12,13 +12,29 @@ export const param = (name: string): string | undefined => now.value.params.get(
 
 export function startRouting(fallback: View): void {
   const read = (): void => {
+    // What was to be written belongs to where the reader was.
+    clearTimeout(writing);
+    writing = undefined;
     now.value = parseHash(location.hash, fallback);
   };
   read();
   addEventListener('hashchange', read);
+  addEventListener('pagehide', writeNow);
+}
+
+/** The address follows what is shown this much later, ms: browsers take it amiss when it changes with every frame. */
+const SETTLING = 120;
+let writing: ReturnType<typeof setTimeout> | undefined;
+
+function writeNow(): void {
+  if (writing === undefined) return;
+  clearTimeout(writing);
+  writing = undefined;
+  history.replaceState(null, '', hashOf(now.value.view, Object.fromEntries(now.value.params)));
 }
 
 export function go(view: View, params: Readonly<Record<string, string | number | undefined>> = {}): void {
+  writeNow();
   location.hash = hashOf(view, params);
 }
 
@@ -30,9 +46,8 @@ export function adjust(changes: Readonly<Record<string, string | number | undefi
     if (value === undefined || value === '') next.delete(key);
     else next.set(key, String(value));
   }
-  const text = next.toString();
-  history.replaceState(null, '', `#/${view}${text === '' ? '' : `?${text}`}`);
   now.value = { view, params: next };
+  writing ??= setTimeout(writeNow, SETTLING);
 }
 
 /** Of the present address, what belongs to a run and is carried from view to view: the run and the limits tried on it. */

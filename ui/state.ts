@@ -15,7 +15,9 @@ import {
 } from '../src/dashboard/packed/index.ts';
 import type { RunReport } from '../src/dashboard/run-data.ts';
 import { type AttainmentInterval, attainmentInterval } from '../src/stats/attainment.ts';
+import { afterPaint } from './after-paint.ts';
 import { adjust, route } from './route.ts';
+import { type Quadrants, quadrants } from './series.ts';
 import { apiSource, type Source } from './source.ts';
 import { isMoved, type Moved, moved, movedFromParams, paramsOfMoved } from './what-if.ts';
 
@@ -130,16 +132,31 @@ export const judgement = computed<Judgement | undefined>(() => {
   };
 });
 
-/** The interval of attainment follows a moment later on long runs: it needs the whole series. */
+/**
+ * What the charts draw: the judgement, a frame behind its figures. A moved limit changes the numbers at once, and thousands
+ * of dots and bars do not hold them up.
+ */
+export const charted = signal<Judgement | undefined>(undefined);
+const chartLater = afterPaint(() => (charted.value = judgement.value));
+
+/** Of the judgement, by TTFT and TPOT together. */
+export const quads = computed<Quadrants | undefined>(() => {
+  const j = judgement.value;
+  return j && quadrants(j.packed, j.judged);
+});
+
+/** The interval of attainment follows when a limit has come to rest, on long runs: it needs the whole series. */
 export const interval = signal<AttainmentInterval | undefined>(undefined);
 export const intervalPending = signal(false);
-const AT_ONCE = 50_000;
+const AT_ONCE = 5000;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 export function followJudgement(): void {
   effect(() => {
     const j = judgement.value;
     clearTimeout(timer);
+    if (j && charted.peek()?.packed === j.packed) chartLater();
+    else charted.value = j;
     if (!j) {
       interval.value = undefined;
       return;

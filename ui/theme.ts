@@ -36,8 +36,16 @@ export function startTheme(): void {
   });
 }
 
-/** A colour of the style sheet, as `#rrggbb`. */
+const read = new Map<string, string>();
+
+/** A colour of the style sheet, as `#rrggbb`. Read once a theme: to read it lays out whatever was changed before. */
 export function color(name: string): string {
-  void isDark.value;
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim() || '#888888';
+  const key = `${isDark.value} ${name}`;
+  let found = read.get(key);
+  if (found === undefined) {
+    found = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    if (found === '') return '#888888';
+    read.set(key, found);
+  }
+  return found;
 }

@@ -17,6 +17,9 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const MAIN = join(ROOT, 'dist', 'cli', 'main.js');
 const dir = mkdtempSync(join(tmpdir(), 'goodput-bench-ui-'));
 const quantile = (xs, p) => [...xs].sort((a, b) => a - b)[Math.min(xs.length - 1, Math.ceil(p * xs.length) - 1)];
+const told = (xs) => ({ median: two(quantile(xs, 0.5)), p95: two(quantile(xs, 0.95)), least: two(Math.min(...xs)) });
+/** Moves of a limit that are timed, of each kind. */
+const MOVES = 60;
 const two = (x) => Number(x.toPrecision(3));
 const children = [];
 
@@ -66,23 +69,55 @@ try {
   const warmer = await view();
 
   say('moving limits');
-  // Moves of a limit: the verdicts, and until the frame after them is drawn.
-  const moves = await page.evaluate(async () => {
-    const grip = document.querySelector('[aria-label="TTFT limit"]');
-    const took = [];
-    const judged = [];
-    for (let i = 0; i < 15; i++) {
-      const began = performance.now();
-      grip.dispatchEvent(new KeyboardEvent('keydown', { key: i % 2 ? 'ArrowLeft' : 'ArrowRight', bubbles: true }));
-      await new Promise((r) => {
+  // A key on a limit's line: until the figures of the next frame are painted, as the browser itself tells it (Event Timing).
+  await page.evaluate(() => {
+    globalThis.events = [];
+    new PerformanceObserver((list) => {
+      for (const e of list.getEntries()) if (e.name === 'keydown') globalThis.events.push(e.duration);
+    }).observe({ type: 'event', durationThreshold: 16, buffered: false });
+  });
+  const keys = [];
+  await page.locator('[aria-label="TTFT limit"]').focus();
+  for (let i = 0; i < MOVES; i++) {
+    await page.keyboard.press(i % 2 ? 'ArrowLeft' : 'ArrowRight');
+    await page.evaluate(() => new Promise((r) => requestAnimationFrame(() => setTimeout(r, 60))));
+  }
+  // Frames quicker than the threshold are not told; they count as it.
+  keys.push(...(await page.evaluate(() => globalThis.events)));
+  while (keys.length < MOVES) keys.push(16);
+  // A line dragged: of each frame of the pointer until what it changed is painted; and one key after the other without a rest.
+  const moves = await page.evaluate(async (n) => {
+    const painted = () =>
+      new Promise((r) => {
         requestAnimationFrame(() => setTimeout(r));
         setTimeout(r, 5000); // a page that is not shown has no frames
       });
-      took.push(performance.now() - began);
-      judged.push(Number(document.querySelector('[data-took]')?.dataset.took ?? Number.NaN));
+    const judged = [];
+    const tell = () => judged.push(Number(document.querySelector('[data-took]')?.dataset.took ?? Number.NaN));
+    const grip = document.querySelector('[aria-label="TTFT limit"]');
+    const at = grip.getBoundingClientRect();
+    const event = (type, x) =>
+      new PointerEvent(type, { clientX: x, clientY: at.top + 50, bubbles: true, pointerId: 1, button: 0 });
+    const drag = [];
+    grip.dispatchEvent(event('pointerdown', at.left));
+    for (let i = 0; i < n; i++) {
+      const began = performance.now();
+      dispatchEvent(event('pointermove', at.left + 3 * (i % 20)));
+      await painted();
+      drag.push(performance.now() - began);
+      tell();
     }
-    return { took, judged: judged.filter((x) => !Number.isNaN(x)) };
-  });
+    dispatchEvent(event('pointerup', at.left));
+    const took = [];
+    for (let i = 0; i < n; i++) {
+      const began = performance.now();
+      grip.dispatchEvent(new KeyboardEvent('keydown', { key: i % 2 ? 'ArrowLeft' : 'ArrowRight', bubbles: true }));
+      await painted();
+      took.push(performance.now() - began);
+      tell();
+    }
+    return { took, drag, judged: judged.filter((x) => !Number.isNaN(x)) };
+  }, MOVES);
 
   say('painting');
   // The painter alone, as the pages run it: 5,000 requests × 500 chunks on 1,240 × 560 pixels, put on a canvas.
@@ -93,7 +128,7 @@ try {
     build: {
       write: false,
       minify: false,
-      lib: { entry: join(ROOT, 'ui', 'paint.ts'), formats: ['iife'], name: 'painter' },
+      lib: { entry: join(ROOT, 'ui', 'timeline', 'index.ts'), formats: ['iife'], name: 'painter' },
     },
   });
   const code = (Array.isArray(bundled) ? bundled[0] : bundled).output[0].code;
@@ -109,17 +144,6 @@ try {
       let t = 200_000 + random() * 100_000;
       for (let i = 0; i < k; i++) us[r * k + i] = t += random() < 0.002 ? 300_000 : 15_000 + random() * 10_000;
     }
-    const at = (r) => r * 20;
-    const rows = {
-      scheduled: make(at),
-      sent: make((r) => at(r) + 1),
-      first: make((r) => at(r) + us[r * k] / 1000),
-      ended: make((r) => at(r) + us[r * k + k - 1] / 1000),
-      color: new Uint32Array(n).fill(0xff00ff00),
-      start: Uint32Array.from({ length: n }, (_, r) => r * k),
-      end: Uint32Array.from({ length: n }, (_, r) => r * k + k),
-      us,
-    };
     const canvas = document.createElement('canvas');
     canvas.width = width;
     canvas.height = height;
@@ -128,15 +152,51 @@ try {
     const pixels = new Uint32Array(image.data.buffer);
     const into = { stalled: new Uint32Array(width), streaming: new Uint32Array(width) };
     const palette = { background: -1, unsent: 1, waiting: 2, streaming: 3, tick: 4, stall: 5, selected: 6 };
-    const stalls = painter.findStalls(rows, 200);
-    const times = [];
-    for (let i = 0; i < 200; i++) {
+    const outcome = new Uint32Array(n).fill(0xff00ff00);
+    const told = {};
+    // Arrivals 20 ms apart, the usual; and all within 2.5 s, so that every line is full of ticks.
+    for (const [name, apart] of [
+      ['spread', 20],
+      ['at_once', 0.5],
+    ]) {
+      const at = (r) => r * apart;
+      const rows = {
+        scheduled: make(at),
+        sent: make((r) => at(r) + 1),
+        first: make((r) => at(r) + us[r * k] / 1000),
+        ended: make((r) => at(r) + us[r * k + k - 1] / 1000),
+        start: Uint32Array.from({ length: n }, (_, r) => r * k),
+        end: Uint32Array.from({ length: n }, (_, r) => r * k + k),
+        us,
+      };
       const began = performance.now();
-      painter.paint(pixels, rows, stalls, { width, height, from: 0, to: 115_000 - i, selected: -1 }, palette, into);
-      g.putImageData(image, 0, 0);
-      times.push(performance.now() - began);
+      const lines = painter.linesOf(rows, height);
+      const stalls = painter.findStalls(rows, 200);
+      told[`${name}_prepared`] = [performance.now() - began];
+      const whole = at(n) + 15_000;
+      for (const [zoom, by] of [
+        ['', 1],
+        ['_zoomed_8', 8],
+        ['_zoomed_100', 100],
+      ]) {
+        const times = [];
+        for (let i = 0; i < 200; i++) {
+          const scene = {
+            width,
+            from: (whole - whole / by) / 2,
+            to: (whole + whole / by) / 2 - i / 100,
+            outcome,
+            selected: -1,
+          };
+          const start = performance.now();
+          painter.paint(pixels, lines, stalls, scene, palette, into);
+          g.putImageData(image, 0, 0);
+          times.push(performance.now() - start);
+        }
+        told[name + zoom] = times;
+      }
     }
-    return times;
+    return told;
   });
 
   say('exporting');
@@ -156,21 +216,11 @@ try {
         },
         first_view_ms: { cold: two(cold.first), warm: two(Math.min(warm.first, warmer.first)) },
         whole_view_ms: { cold: two(cold.whole), warm: two(Math.min(warm.whole, warmer.whole)) },
-        judge_ms: {
-          median: two(quantile(moves.judged, 0.5)),
-          p95: two(quantile(moves.judged, 0.95)),
-          least: two(Math.min(...moves.judged)),
-        },
-        move_to_frame_ms: {
-          median: two(quantile(moves.took, 0.5)),
-          p95: two(quantile(moves.took, 0.95)),
-          least: two(Math.min(...moves.took)),
-        },
-        paint_5000x500_ms: {
-          median: two(quantile(paint, 0.5)),
-          p95: two(quantile(paint, 0.95)),
-          least: two(Math.min(...paint)),
-        },
+        judge_ms: told(moves.judged),
+        key_to_paint_ms: told(keys),
+        drag_to_frame_ms: told(moves.drag),
+        key_after_key_to_frame_ms: told(moves.took),
+        paint_5000x500_ms: Object.fromEntries(Object.entries(paint).map(([name, xs]) => [name, told(xs)])),
         exported_mb: two(html.stdout.length / 1e6),
       },
       null,

@@ -4,29 +4,24 @@
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatDuration } from '../../src/base/units.ts';
-import { rgba } from '../pixels.ts';
-import { pointKind, quadrants } from '../series.ts';
+import type { Limits } from '../../src/core/contract.ts';
+import type { Quadrants } from '../series.ts';
 import { type Judgement, move, settle } from '../state.ts';
-import { color, isDark } from '../theme.ts';
+import { isDark } from '../theme.ts';
 import { whole } from '../words.ts';
+import { type Dots, drawDots, rangeOf } from './dots.ts';
 
 const HEIGHT = 360;
 const PAD = { left: 58, right: 12, top: 10, bottom: 34 };
-/** Of `pointKind`. */
-const KINDS = ['--c-good', '--c-miss-ttft', '--c-miss-tpot', '--c-miss-both', '--c-late'] as const;
-
-interface Range {
-  readonly x: readonly [number, number];
-  readonly y: readonly [number, number];
-}
-
-export function Scatter({ of }: { of: Judgement }) {
+/** Its lines and counts are of the contract in force, its dots of the judgement given, which may be a frame behind. */
+export function Scatter({ of, limits, q }: { of: Judgement; limits: Limits; q: Quadrants }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
+  const dots = useRef<Dots | undefined>(undefined);
   const [width, setWidth] = useState(600);
   const dark = isDark.value;
-  const { ttft, tpot } = of.contract.limits;
-  const range = rangeOf(of);
+  const { ttft, tpot } = limits;
+  const range = rangeOf(of.packed, limits);
   const w = width - PAD.left - PAD.right;
   const h = HEIGHT - PAD.top - PAD.bottom;
   const px = (x: number): number => (Math.log(x / range.x[0]) / Math.log(range.x[1] / range.x[0])) * w;
@@ -45,12 +40,12 @@ export function Scatter({ of }: { of: Judgement }) {
     const g = c?.getContext('2d');
     if (!c || !g || w < 10) return;
     const ratio = Math.min(2, devicePixelRatio || 1);
-    c.width = Math.round(w * ratio);
-    c.height = Math.round(h * ratio);
-    drawDots(g, of, range, c.width, c.height, Math.max(1, Math.round(1.6 * ratio)));
+    // To set a size clears the canvas, even to the same.
+    if (c.width !== Math.round(w * ratio)) c.width = Math.round(w * ratio);
+    if (c.height !== Math.round(h * ratio)) c.height = Math.round(h * ratio);
+    dots.current = drawDots(g, of, range, c.width, c.height, Math.max(1, Math.round(1.6 * ratio)), dots.current);
   }, [of, width, dark]);
 
-  const q = quadrants(of.packed, of.judged);
   const drag = (which: 'ttft' | 'tpot') => (e: PointerEvent) => {
     const el = box.current;
     if (!el) return;
@@ -200,36 +195,6 @@ export function Scatter({ of }: { of: Judgement }) {
 /** A limit of three figures. */
 export const tidy = (x: number): number => Number(x.toPrecision(3));
 
-const ranges = new WeakMap<object, { range: Range; ttft: number; tpot: number }>();
-
-/** From the data alone, so that it stands still while limits move; stretched where a limit lies outside. */
-function rangeOf({ packed: p, contract }: Judgement): Range {
-  let kept = ranges.get(p);
-  if (!kept) {
-    let [x0, x1, y0, y1] = [Number.POSITIVE_INFINITY, 0, Number.POSITIVE_INFINITY, 0];
-    for (let i = 0; i < p.rows; i++) {
-      const [x, y] = [p.ttft[i]!, p.tpot[i]!];
-      if (Number.isNaN(x) || Number.isNaN(y)) continue;
-      if (x > 0 && x < x0) x0 = x;
-      if (x > x1) x1 = x;
-      if (y > 0 && y < y0) y0 = y;
-      if (y > y1) y1 = y;
-    }
-    if (!(x1 > 0)) [x0, x1] = [1, 1000];
-    if (!(y1 > 0)) [y0, y1] = [1, 100];
-    kept = { range: { x: [x0, x1], y: [y0, y1] }, ttft: 0, tpot: 0 };
-    ranges.set(p, kept);
-  }
-  const { x, y } = kept.range;
-  const { ttft, tpot } = contract.limits;
-  const wide = ([a, b]: readonly [number, number], limit: number | undefined): readonly [number, number] => {
-    const low = limit !== undefined && limit > 0 ? Math.min(a, limit) : a;
-    const high = limit !== undefined ? Math.max(b, limit) : b;
-    return [low / 1.25, high * 1.25];
-  };
-  return { x: wide(x, ttft), y: wide(y, tpot) };
-}
-
 /** 1, 2, 5 times powers of ten. */
 function ticksOf([low, high]: readonly [number, number]): number[] {
   const found: number[] = [];
@@ -242,33 +207,4 @@ function ticksOf([low, high]: readonly [number, number]): number[] {
     }
   }
   return found.length > 8 ? found.filter((_, i) => i % 2 === 0) : found;
-}
-
-function drawDots(g: CanvasRenderingContext2D, of: Judgement, range: Range, w: number, h: number, dot: number): void {
-  const { packed: p, judged } = of;
-  const image = g.createImageData(w, h);
-  const pixels = new Uint32Array(image.data.buffer);
-  const alpha = p.rows > 50_000 ? 150 : p.rows > 5000 ? 190 : 230;
-  const colors = KINDS.map((name) => rgba(color(name), alpha));
-  const [x0, y0] = [Math.log(range.x[0]), Math.log(range.y[0])];
-  const sx = w / (Math.log(range.x[1]) - x0);
-  const sy = h / (Math.log(range.y[1]) - y0);
-  // Good ones first, so that misses are seen.
-  for (const pass of [0, 1]) {
-    for (let i = 0; i < p.rows; i++) {
-      const kind = pointKind(p, judged, i);
-      if (kind === 255 || (kind === 0) !== (pass === 0)) continue;
-      const [tx, ty] = [p.ttft[i]!, p.tpot[i]!];
-      if (Number.isNaN(tx) || Number.isNaN(ty)) continue;
-      const x = ((Math.log(Math.max(tx, 1e-3)) - x0) * sx) | 0;
-      const y = (h - (Math.log(Math.max(ty, 1e-4)) - y0) * sy) | 0;
-      const c = colors[kind]!;
-      for (let dy = 0; dy < dot; dy++) {
-        const row = (y + dy) * w;
-        if (y + dy < 0 || y + dy >= h) continue;
-        for (let dx = 0; dx < dot; dx++) if (x + dx >= 0 && x + dx < w) pixels[row + x + dx] = c;
-      }
-    }
-  }
-  g.putImageData(image, 0, 0);
 }

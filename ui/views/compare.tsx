@@ -9,7 +9,7 @@ import { Problem } from '../charts/problem.tsx';
 import { hashOf, param } from '../route.ts';
 import { ecdf, sortedCohort } from '../series.ts';
 import { source } from '../state.ts';
-import { contractText, figure, ms, percent, whole } from '../words.ts';
+import { figure, limitsText, ms, percent, whole } from '../words.ts';
 
 const MOST = 6;
 const COLORS = ['--s-1', '--s-2', '--s-3', '--s-4', '--s-5', '--s-6'];
@@ -111,7 +111,7 @@ export default function CompareView() {
           head={['', ...there.map(name)]}
           rows={[
             row('contract', (s) =>
-              contractText({ ...r(s).contract, deadline: r(s).contract.deadline ?? Number.POSITIVE_INFINITY }),
+              limitsText({ ...r(s).contract, deadline: r(s).contract.deadline ?? Number.POSITIVE_INFINITY }),
             ),
             row('load', (s) => r(s).run.workload ?? '–'),
             row('offered', (s) => whole(r(s).cohort.offered)),

@@ -6,9 +6,10 @@ import type { LiveRun } from '../../src/dashboard/live.ts';
 import type { LiveSnapshot } from '../../src/observe/cohorts/snapshot.ts';
 import type { CapacityReport } from '../../src/report/curve-report.ts';
 import { Figure, Table } from '../charts/data-table.tsx';
+import { Kpi } from '../charts/kpi.tsx';
 import { Plot } from '../charts/plot.tsx';
 import { hashOf } from '../route.ts';
-import { contractText, figure, ledgerColor, ms, percent, whole } from '../words.ts';
+import { figure, ledgerColor, limitsText, ms, percent, whole } from '../words.ts';
 
 interface Second {
   readonly time: number;
@@ -100,7 +101,7 @@ function Running({ r }: { r: LiveRun }) {
           {r.name} <span class={`badge ${r.status}`}>{r.status}</span>
         </h2>
         <p class="note">
-          {contractText(contract)} ·{' '}
+          {limitsText(contract)} ·{' '}
           {r.status === 'running' ? (
             <a href={hashOf('run', { run: r.id })}>as it stands</a>
           ) : (
@@ -176,16 +177,6 @@ function Running({ r }: { r: LiveRun }) {
         </Figure>
       </div>
     </section>
-  );
-}
-
-function Kpi(props: { id?: string; name: string; value: string; more: string }) {
-  return (
-    <div class="kpi" data-kpi={props.id}>
-      <span class="name">{props.name}</span>
-      <span class="value">{props.value}</span>
-      <span class="more">{props.more}</span>
-    </div>
   );
 }
 

@@ -20,6 +20,7 @@ import {
 } from '../../src/model/index.ts';
 import { AttainmentCurve, type CurveDot, GoodputCurve } from '../charts/curve.tsx';
 import { Figure } from '../charts/data-table.tsx';
+import { Kpi } from '../charts/kpi.tsx';
 import { Plot } from '../charts/plot.tsx';
 import { Problem } from '../charts/problem.tsx';
 import { adjust, param } from '../route.ts';
@@ -263,16 +264,6 @@ function Answers({ a, b }: { a: Asked; b: Built }) {
         <Load a={a} />
       </div>
     </>
-  );
-}
-
-function Kpi(props: { id?: string; name: string; value: string; more: string }) {
-  return (
-    <div class="kpi" data-kpi={props.id}>
-      <span class="name">{props.name}</span>
-      <span class="value">{props.value}</span>
-      <span class="more">{props.more}</span>
-    </div>
   );
 }
 

@@ -6,13 +6,13 @@ import { LEDGER, type LedgerClass } from '../../src/core/judge.ts';
 import type { Chunks } from '../../src/dashboard/packed/index.ts';
 import { Key, Select } from '../charts/controls.tsx';
 import { Figure } from '../charts/data-table.tsx';
+import { RequestDetail } from '../requests/detail.tsx';
 import { adjust, param } from '../route.ts';
 import { type Judgement, judgement, report, runId, source } from '../state.ts';
 import { isDark } from '../theme.ts';
 import { Canvas } from '../timeline/canvas.tsx';
 import { defaultStall, extent, type Filter, filterRows, outcomeColors, rowsOf } from '../timeline/scene.ts';
 import { LIMIT_WORDS, ms, whole } from '../words.ts';
-import { RequestDetail } from './request-detail.tsx';
 
 /** Rows whose chunks are asked for at once; the server gives no more. */
 const MOST = 5000;

@@ -4,7 +4,7 @@ import { type Contract, LIMIT_NAMES, type LimitName } from '../../src/core/contr
 import type { Saved } from '../../src/dashboard/saved.ts';
 import { contract, isWhatIf, judgement, move, own, reset, settle, source } from '../state.ts';
 import { contractFile, readMs, TERMS } from '../what-if.ts';
-import { contractText, LIMIT_HELP, LIMIT_WORDS, percent, whole } from '../words.ts';
+import { LIMIT_HELP, LIMIT_WORDS, limitsText, percent, whole } from '../words.ts';
 
 export function ContractPanel() {
   const c = contract.value;
@@ -184,7 +184,7 @@ function SavedContracts({ c }: { c: Contract }) {
               <li key={s.name}>
                 <button
                   type="button"
-                  title={contractText(full)}
+                  title={limitsText(full)}
                   onClick={() => {
                     const terms = Object.fromEntries(TERMS.map((t) => [t, termOf(full, t) ?? null]));
                     move(terms);

@@ -8,7 +8,7 @@ import { OUTPUT_KINDS } from '../../src/core/stream.ts';
 import type { Detail, DetailRecord } from '../../src/dashboard/run-data.ts';
 import { DataTable, Table } from '../charts/data-table.tsx';
 import { type Judgement, runId, source } from '../state.ts';
-import { LIMIT_WORDS, limitText, ms, percent } from '../words.ts';
+import { boundText, LIMIT_WORDS, ms, percent } from '../words.ts';
 
 export function recordOf(d: DetailRecord): RequestRecord {
   const { at, tokens, kind, choice } = d.timeline;
@@ -107,7 +107,7 @@ function Limits({ j, i, record }: { j: Judgement; i: number; record: RequestReco
           [
             LIMIT_WORDS[name],
             value === undefined ? (why ?? '–') : name === 'smoothness' ? percent(value) : ms(value),
-            limit === undefined ? '–' : limitText(name, limit),
+            limit === undefined ? '–' : boundText(name, limit),
             limit === undefined ? '' : missed[k] ? 'missed' : 'held',
           ],
         ];

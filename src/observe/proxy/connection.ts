@@ -6,8 +6,9 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
-/** A read holds this much at most; a token event is a few hundred bytes. */
-const READ_BYTES = 16 * 1024;
+/** A read holds this much at most: a token event is a few hundred bytes; whoever fills it gets a larger one. */
+const READ_BYTES = 4 * 1024;
+const BULK_READ_BYTES = 32 * 1024;
 
 export interface ConnectionEvents {
   connected(): void;
@@ -38,6 +39,7 @@ export class Connection {
   readonly socket: Socket;
   #events: ConnectionEvents | undefined;
   #buffer: Buffer | undefined;
+  #bulk = false;
   #error: NodeJS.ErrnoException | undefined;
 
   constructor(to: Destination) {
@@ -61,9 +63,14 @@ export class Connection {
         noDelay: true,
         keepAlive: true,
         onread: {
-          buffer: () => (this.#buffer ??= Buffer.allocUnsafeSlow(READ_BYTES)),
+          buffer: () => (this.#buffer ??= Buffer.allocUnsafeSlow(this.#bulk ? BULK_READ_BYTES : READ_BYTES)),
           callback: (length, bytes) => {
+            const bulk = length === bytes.length || (this.#bulk && length > READ_BYTES);
             this.#events?.read(bytes as Buffer, length);
+            if (bulk !== this.#bulk) {
+              this.#bulk = bulk;
+              this.#buffer = undefined;
+            }
             return true;
           },
         },

@@ -1,29 +1,18 @@
 /**
- * One request on its way through: client to upstream and back. Bytes of the response go to the client's socket as they
- * came, before anything looks at them; head, end and trailers go through node's `ServerResponse`, which knows what the
- * client's connection needs. This is the hot path.
+ * One request on its way through, from admission to its last byte: which upstream and connection has it, what happens when
+ * one fails, and when each part is let go. The bytes themselves pass by `request-half` and `response-half`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Millis } from '../../base/units.ts';
 import type { TransportFailure } from '../../core/engine.ts';
-import type { DialectName } from '../../wire/index.ts';
+import type { Account } from './account.ts';
 import type { Admission, Admitted } from './admission.ts';
-import { BodyCutter } from './body-cutter.ts';
 import type { Connection, ConnectionEvents } from './connection.ts';
-import { endToEnd, type RequestFraming, upstreamHead } from './hop-headers.ts';
-import { requestFacts } from './request-facts.ts';
-import {
-  BadResponse,
-  bodyLength,
-  headEnd,
-  headerOf,
-  keepsAlive,
-  MAX_HEAD_BYTES,
-  parseHead,
-  type ResponseHead,
-} from './response-head.ts';
-import type { Tap } from './tap.ts';
+import type { RequestHeaders } from './hop-headers.ts';
+import { answer } from './own-answers.ts';
+import { RequestHalf } from './request-half.ts';
+import { ResponseHalf } from './response-half.ts';
+import { BadResponse } from './response-head.ts';
 import { choose, type Upstream } from './upstream.ts';
 
 /** What the exchanges of one proxy share. */
@@ -50,8 +39,18 @@ export interface TransportCounts {
   badGateway: number;
 }
 
-/** What of a request's body is kept until its response begins: to learn what it asks, and to send it again. */
-const KEPT_BODY = 4 * 1024 * 1024;
+/** One request as it came. */
+export interface Incoming {
+  readonly at: Millis;
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly path: string;
+  readonly headers: RequestHeaders;
+  /** What is to be recorded of it; undefined for what passes unrecorded. */
+  readonly account: Account | undefined;
+  /** The client waits for `100 Continue`. */
+  readonly expects: boolean;
+}
 
 type State = 'queued' | 'connecting' | 'waiting' | 'body' | 'over';
 
@@ -59,61 +58,37 @@ const CLOSED = { kind: 'closed' } as const;
 
 export class Exchange implements ConnectionEvents, Admitted {
   readonly at: Millis;
-  readonly ttftLimit: Millis;
   readonly #x: ExchangeContext;
-  readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
-  readonly #client: Socket;
-  readonly #path: string;
-  readonly #dialect: DialectName | undefined;
-  readonly #tap: Tap | undefined;
-  #expects: boolean;
+  readonly #account: Account | undefined;
+  readonly #request: RequestHalf;
+  readonly #response: ResponseHalf;
+  readonly #hangUp: () => void;
   #state: State = 'queued';
   #upstream: Upstream | undefined;
   #connection: Connection | undefined;
   #since: Millis = 0;
   #tried = 1;
-  #framing: RequestFraming;
-  #kept: Buffer[] | undefined = [];
-  #keptSize = 0;
-  #reading = false;
-  #bodySent = false;
-  /** Bytes of a response head that is not whole yet. */
-  #partial: Buffer | undefined;
-  #anyByte = false;
-  #cutter: BodyCutter | undefined;
-  #reusable = false;
-  /** Bytes go to the client's socket as they are; else through `ServerResponse`, which frames them anew. */
-  #raw = false;
-  #corked = false;
-  #pausedAt: Millis | undefined;
-  #servedTold = false;
 
-  constructor(
-    context: ExchangeContext,
-    req: IncomingMessage,
-    res: ServerResponse,
-    path: string,
-    about: { at: Millis; dialect: DialectName | undefined; tap: Tap | undefined; ttftLimit: Millis; expects: boolean },
-  ) {
+  constructor(context: ExchangeContext, incoming: Incoming) {
+    const { at, req, res, account } = incoming;
     this.#x = context;
-    this.#req = req;
+    this.at = at;
     this.#res = res;
-    this.#client = req.socket;
-    this.#path = path;
-    this.at = about.at;
-    this.ttftLimit = about.ttftLimit;
-    this.#dialect = about.dialect;
-    this.#tap = about.tap;
-    this.#expects = about.expects;
-    this.#framing = framingOf(req);
+    this.#account = account;
+    this.#hangUp = () => void req.socket.destroy();
+    this.#request = new RequestHalf(req, incoming.path, incoming.headers, context.preserveHost, (body) => {
+      account?.sent(context.now(), body);
+      if (this.#state === 'body') this.#request.answered();
+    });
+    this.#response = new ResponseHalf(req, res, account, context.now, incoming.expects);
     context.open.add(this);
     res.once('close', () => this.#clientClosed());
     res.on('error', () => {});
   }
 
   start(): void {
-    if (this.#tap !== undefined) {
+    if (this.#account !== undefined) {
       this.#x.admission.enter(this);
       return;
     }
@@ -122,23 +97,23 @@ export class Exchange implements ConnectionEvents, Admitted {
     this.dispatch(upstream as Upstream);
   }
 
-  // What admission says.
+  // What admission asks and says.
+
+  get ttftLimit(): Millis {
+    return this.#account?.ttftLimit ?? Number.POSITIVE_INFINITY;
+  }
 
   dispatch(upstream: Upstream): void {
     if (this.#state !== 'queued') return;
     const t = this.#x.now();
-    const attempt = this.#tap?.attempt;
-    if (attempt?.isOpen) {
-      attempt.recorder.dispatched(t);
-      if (Number.isFinite(upstream.maxConcurrency)) attempt.passage.queued = round(t - this.at);
-    }
+    this.#account?.dispatched(t, Number.isFinite(upstream.maxConcurrency) ? t - this.at : undefined);
     this.#use(upstream, t, false);
   }
 
   refuse(retryAfter: number, why: string): void {
     if (this.#state !== 'queued') return;
     this.#x.counts.refused++;
-    this.#tap?.ended(this.#x.now(), { kind: 'refused', detail: `refused by the proxy: ${why}` });
+    this.#account?.ended(this.#x.now(), { kind: 'refused', detail: `refused by the proxy: ${why}` });
     this.#leave();
     answer(this.#res, 429, 'rate_limit_exceeded', `the server is at capacity: ${why}; try again later`, [
       'retry-after',
@@ -157,8 +132,7 @@ export class Exchange implements ConnectionEvents, Admitted {
 
   /** The proxy closes. */
   stop(): void {
-    if (this.#state === 'over') return;
-    this.#client.destroy();
+    if (this.#state !== 'over') this.#hangUp();
   }
 
   // What the connection tells.
@@ -168,10 +142,18 @@ export class Exchange implements ConnectionEvents, Admitted {
   }
 
   read(bytes: Buffer, length: number): void {
+    const connection = this.#connection;
+    if (connection === undefined || (this.#state !== 'body' && this.#state !== 'waiting')) return;
     const t = this.#x.now();
+    const response = this.#response;
     try {
-      if (this.#state === 'body') this.#body(bytes, 0, length, t);
-      else if (this.#state === 'waiting') this.#head(bytes, length, t);
+      response.read(connection, bytes, length, t);
+      if (this.#state === 'waiting' && response.hasBegun) {
+        this.#state = 'body';
+        this.#upstream?.succeeded();
+        this.#request.answered();
+      }
+      if (response.isDone) this.#done(t);
     } catch (error) {
       // One defect of ours breaks one exchange, not every stream of the process.
       const why = error instanceof BadResponse ? error.message : 'a defect in the proxy';
@@ -180,7 +162,7 @@ export class Exchange implements ConnectionEvents, Admitted {
   }
 
   end(): void {
-    if (this.#state === 'body' && this.#cutter?.kind === 'close') this.#complete(this.#x.now());
+    if (this.#state === 'body' && this.#response.endedByClose()) this.#done(this.#x.now());
   }
 
   closed(error: NodeJS.ErrnoException | undefined): void {
@@ -202,19 +184,16 @@ export class Exchange implements ConnectionEvents, Admitted {
         this.#fail(code === 'ETIMEDOUT' ? 504 : 502, 'connect', `the upstream cannot be reached (${code})`, t);
         return;
       }
-      case 'waiting': {
-        const untouched = !this.#anyByte;
-        if (untouched && (this.#connection?.served ?? 0) > 1 && this.#canReplay) {
+      case 'waiting':
+        if (!this.#response.anyByte && (this.#connection?.served ?? 0) > 1 && this.#request.canReplay) {
           this.#x.counts.staleReattempts++;
-          const again = upstream;
           this.#release();
-          this.#use(again, t, true);
+          this.#use(upstream, t, true);
           return;
         }
         upstream.failed(t);
         this.#fail(502, 'reset', 'the upstream closed the connection before it answered', t);
         return;
-      }
       case 'body':
         upstream.failed(t);
         this.#fail(502, 'reset', 'the upstream closed the connection in the middle of its answer', t);
@@ -223,17 +202,15 @@ export class Exchange implements ConnectionEvents, Admitted {
   }
 
   drain(): void {
-    if (!this.#bodySent) this.#req.resume();
+    this.#request.drained();
   }
 
-  // Towards the upstream.
+  // From one state to the next.
 
   #use(upstream: Upstream, t: Millis, fresh: boolean): void {
     this.#upstream = upstream;
-    if (this.#tap) {
-      upstream.inFlight++;
-      this.#tap.attempt.passage.upstream = upstream.target.url;
-    }
+    if (this.#account !== undefined) upstream.inFlight++;
+    this.#account?.upstream(upstream.target.url);
     upstream.requests++;
     this.#since = t;
     this.#state = 'connecting';
@@ -249,243 +226,23 @@ export class Exchange implements ConnectionEvents, Admitted {
     return choose(this.#x.upstreams, this.#x.counts.requests, t, failed);
   }
 
-  get #canReplay(): boolean {
-    return this.#kept !== undefined;
-  }
-
   #send(): void {
     const connection = this.#connection as Connection;
-    const { target } = this.#upstream as Upstream;
     this.#state = 'waiting';
-    this.#anyByte = false;
-    const attempt = this.#tap?.attempt;
-    if (attempt?.isOpen) attempt.recorder.connected(this.#x.now(), { reused: connection.served > 1, http: '1.1' });
-    const head = {
-      method: this.#req.method ?? 'GET',
-      target: target.prefix + this.#path,
-      raw: this.#req.rawHeaders,
-      http: this.#req.httpVersion,
-    };
-    // What of the body has come with the head goes with the head: one write, one waking of the upstream.
-    const { socket } = connection;
-    socket.cork();
-    connection.write(upstreamHead(head, this.#x.preserveHost ? undefined : target.authority, this.#framing, NOTHING));
-    for (const part of this.#kept ?? []) this.#write(part);
-    if (this.#reading) {
-      this.#req.resume();
-      if (this.#req.readableEnded) this.#requestEnded();
-    } else {
-      this.#reading = true;
-      this.#req.on('data', (chunk: Buffer) => this.#requestData(chunk));
-      this.#req.once('end', () => this.#requestEnded());
-    }
-    process.nextTick(() => socket.uncork()); // after the tick in which `data` comes
+    this.#response.restart();
+    this.#account?.connected(this.#x.now(), connection.served > 1);
+    this.#request.send(connection, (this.#upstream as Upstream).target);
   }
 
-  #requestData(chunk: Buffer): void {
-    if (this.#kept !== undefined) {
-      this.#keptSize += chunk.length;
-      if (this.#keptSize <= KEPT_BODY) this.#kept.push(chunk);
-      else this.#kept = undefined;
-    }
-    // Between two connections, what is kept will be sent on the next.
-    if (this.#state !== 'waiting' && this.#state !== 'body') return;
-    if (!this.#write(chunk)) this.#req.pause();
-  }
-
-  #write(chunk: Buffer): boolean {
-    const connection = this.#connection as Connection;
-    if (this.#framing?.kind !== 'chunked') return connection.write(chunk);
-    connection.write(`${chunk.length.toString(16)}\r\n`);
-    connection.write(chunk);
-    return connection.write('\r\n');
-  }
-
-  #requestEnded(): void {
-    if (this.#state !== 'waiting' && this.#state !== 'body') return;
-    if (this.#framing?.kind === 'chunked') {
-      const raw = this.#req.rawTrailers;
-      let text = '0\r\n';
-      for (let i = 0; i < raw.length; i += 2) text += `${raw[i]}: ${raw[i + 1]}\r\n`;
-      this.#connection?.write(`${text}\r\n`);
-    }
-    this.#bodySent = true;
-    const attempt = this.#tap?.attempt;
-    if (attempt?.isOpen) {
-      attempt.recorder.sent(this.#x.now());
-      const body = this.#kept && Buffer.concat(this.#kept);
-      const facts = requestFacts(this.#dialect as DialectName, this.#path, body);
-      attempt.spec.stream = facts.stream;
-      attempt.spec.choices = facts.choices;
-      attempt.spec.outputTokens = facts.outputTokens;
-    }
-    if (this.#state === 'body') this.#kept = undefined;
-  }
-
-  // Back to the client.
-
-  #head(bytes: Buffer, length: number, t: Millis): void {
-    this.#anyByte = true;
-    let all = bytes;
-    let to = length;
-    if (this.#partial !== undefined) {
-      all = Buffer.concat([this.#partial, bytes.subarray(0, length)]);
-      to = all.length;
-      this.#partial = undefined;
-    }
-    let from = 0;
-    for (;;) {
-      const end = headEnd(all, from, to);
-      if (end < 0) {
-        if (to - from > MAX_HEAD_BYTES) throw new BadResponse('its head is larger than 64 KiB');
-        this.#partial = Buffer.from(all.subarray(from, to));
-        return;
-      }
-      if (end - from > MAX_HEAD_BYTES) throw new BadResponse('its head is larger than 64 KiB');
-      const head = parseHead(all.toString('latin1', from, end));
-      from = end;
-      if (head.status >= 200) {
-        this.#answer(head, t);
-        break;
-      }
-      this.#interim(head);
-    }
-    if ((this.#state as State) !== 'body') return;
-    if (from < to || this.#cutter?.done) {
-      const client = this.#client;
-      client.cork(); // head and first bytes in one write
-      this.#res.flushHeaders();
-      const connection = this.#connection;
-      this.#corked = true;
-      this.#body(all, from, to, t);
-      this.#corked = false;
-      client.uncork();
-      if (client.writableLength > 0) connection?.giveBuffer();
-    } else this.#res.flushHeaders();
-  }
-
-  #interim(head: ResponseHead): void {
-    if (head.status === 101) throw new BadResponse('it switches protocols, which was not asked for');
-    if (head.status === 100) {
-      if (this.#expects) this.#res.writeContinue();
-      this.#expects = false;
-    } else if (this.#req.httpVersion === '1.1' && this.#res.socket) {
-      const raw = endToEnd(head.raw);
-      let text = `HTTP/1.1 ${head.status} ${head.reason}\r\n`;
-      for (let i = 0; i < raw.length; i += 2) text += `${raw[i]}: ${raw[i + 1]}\r\n`;
-      this.#client.write(`${text}\r\n`, 'latin1');
-    }
-  }
-
-  #answer(head: ResponseHead, t: Millis): void {
-    const res = this.#res;
-    const length = bodyLength(head, this.#req.method ?? 'GET');
-    const raw = endToEnd(head.raw);
-    const modern = this.#req.httpVersion === '1.1';
-    if (length.kind === 'chunked' && modern) raw.push('transfer-encoding', 'chunked');
-    // A pipelined response whose turn has not come has no socket yet: node holds it back, so node must frame it.
-    this.#raw = res.socket !== null && (length.kind === 'length' || (length.kind === 'chunked' && modern));
-    res.sendDate = false;
-    // Its body may still come, though nobody waits for it.
-    if (this.#expects) res.shouldKeepAlive = false;
-    try {
-      res.writeHead(head.status, head.reason, raw);
-    } catch {
-      throw new BadResponse('its headers are not allowed in HTTP');
-    }
-    this.#reusable = keepsAlive(head) && length.kind !== 'close';
-    this.#cutter = new BodyCutter(length);
-    this.#state = 'body';
-    this.#upstream?.succeeded();
-    if (this.#bodySent) this.#kept = undefined;
-    if (this.#tap === undefined) return;
-    const contentType = headerOf(head.raw, 'content-type') ?? '';
-    const { spec, isOpen } = this.#tap.attempt;
-    if (isOpen && STREAMING.test(contentType)) spec.stream = true;
-    this.#tap.head(t, head.status, contentType, headerOf(head.raw, 'content-encoding') ?? '');
-  }
-
-  #body(bytes: Buffer, from: number, to: number, t: Millis): void {
-    const cutter = this.#cutter as BodyCutter;
-    if (cutter.done) cutter.rest = from; // no body at all
-    const pass = cutter.done ? from : cutter.read(bytes, from, to);
-    const client = this.#client;
-    let flowing = true;
-    if (this.#raw) {
-      if (pass > from) {
-        if (cutter.done) client.cork(); // the end goes with it
-        if (cutter.before !== '') client.write(cutter.before, 'latin1');
-        flowing = client.write(from === 0 && pass === bytes.length ? bytes : bytes.subarray(from, pass));
-      }
-    } else {
-      for (let i = 0; i < cutter.count; i += 2) {
-        flowing = this.#res.write(Buffer.from(bytes.subarray(cutter.ranges[i], cutter.ranges[i + 1])));
-      }
-    }
-    if (cutter.done) {
-      if (cutter.trailers.length > 0) this.#addTrailers(cutter.trailers);
-      this.#finishClient();
-      flowing = true;
-    }
-    // Still to be written by the system: the bytes must stay as they are.
-    if (!this.#corked && client.writableLength > 0) this.#connection?.giveBuffer();
-    const tap = this.#tap;
-    if (tap?.attempt.isOpen) {
-      tap.read(bytes, cutter.ranges, cutter.count, t, this.#x.now());
-      if (!this.#servedTold && tap.attempt.recorder.hasOutput) {
-        this.#servedTold = true;
-        this.#x.admission.served(t - (tap.attempt.recorder.dispatchedAt ?? t));
-      }
-    }
-    if (cutter.done) this.#done(t, cutter.rest === to);
-    else if (!flowing) this.#pause(t);
-  }
-
-  #addTrailers(raw: readonly string[]): void {
-    const pairs: [string, string][] = [];
-    const kept = endToEnd(raw);
-    for (let i = 0; i < kept.length; i += 2) pairs.push([kept[i] as string, kept[i + 1] as string]);
-    try {
-      this.#res.addTrailers(pairs);
-    } catch {
-      // not allowed in HTTP: the answer itself is whole
-    }
-  }
-
-  /** Ends the response towards the client; it is over before the record is made. */
-  #finishClient(): void {
-    this.#res.end();
-  }
-
-  /** A body that only the close of the connection ends. */
-  #complete(t: Millis): void {
-    this.#finishClient();
-    this.#done(t, false);
-  }
-
-  #pause(t: Millis): void {
-    if (this.#pausedAt !== undefined) return;
-    this.#pausedAt = t;
-    this.#connection?.pause();
-    const waitOn = this.#raw ? this.#client : this.#res;
-    waitOn.once('drain', () => {
-      const since = this.#pausedAt;
-      this.#pausedAt = undefined;
-      if (this.#state !== 'body' || since === undefined) return;
-      const passage = this.#tap?.attempt.passage;
-      if (passage) passage.stalled = round((passage.stalled ?? 0) + this.#x.now() - since);
-      this.#connection?.resume();
-    });
-  }
-
-  #done(t: Millis, clean: boolean): void {
+  /** The response has ended towards the client. */
+  #done(t: Millis): void {
     const connection = this.#connection;
     const upstream = this.#upstream;
     this.#state = 'over';
-    this.#tap?.ended(t, CLOSED);
+    this.#account?.ended(t, CLOSED);
     this.#connection = undefined;
     if (connection !== undefined) {
-      if (clean && this.#reusable && this.#bodySent && upstream) upstream.keep(connection, t);
+      if (this.#response.isReusable && this.#request.isSent && upstream) upstream.keep(connection, t);
       else connection.destroy();
     }
     this.#leave();
@@ -494,13 +251,10 @@ export class Exchange implements ConnectionEvents, Admitted {
   #fail(status: 502 | 504, reason: TransportFailure, detail: string, t: Millis): void {
     this.#x.counts.badGateway++;
     const began = this.#res.headersSent;
-    // To a client of HTTP/1.0 without a length a clean close would be the end.
-    const unmarked = this.#req.httpVersion !== '1.1' && this.#cutter?.kind !== 'length';
-    this.#tap?.ended(t, { kind: 'failed', reason, detail });
+    this.#account?.ended(t, { kind: 'failed', reason, detail });
     this.#leave();
-    if (!began) answer(this.#res, status, 'bad_gateway', detail);
-    else if (unmarked) this.#client.resetAndDestroy();
-    else this.#client.destroySoon();
+    if (began) this.#response.breakOff();
+    else answer(this.#res, status, 'bad_gateway', detail);
   }
 
   #clientClosed(): void {
@@ -508,16 +262,17 @@ export class Exchange implements ConnectionEvents, Admitted {
     this.#x.counts.clientAborts++;
     const t = this.#x.now();
     if (this.#state === 'queued') this.#x.admission.leave(this);
-    this.#tap?.left(t);
+    this.#account?.left(t);
     this.#leave();
   }
 
   /** Lets go of the upstream for good. */
   #leave(): void {
     this.#state = 'over';
-    this.#kept = undefined;
     this.#x.open.delete(this);
     this.#release();
+    this.#request.drop();
+    this.#response.stop();
   }
 
   #release(): void {
@@ -525,41 +280,10 @@ export class Exchange implements ConnectionEvents, Admitted {
     const connection = this.#connection;
     this.#upstream = undefined;
     this.#connection = undefined;
-    this.#partial = undefined;
+    this.#request.detach();
     connection?.destroy();
-    if (upstream === undefined || this.#tap === undefined) return;
+    if (upstream === undefined || this.#account === undefined) return;
     upstream.inFlight--;
     this.#x.admission.released();
   }
-}
-
-const NOTHING: readonly string[] = [];
-const STREAMING = /^text\/event-stream|ndjson|jsonl|json-?lines|stream\+json|json-seq/i;
-
-const round = (ms: Millis): Millis => Math.round(ms * 1000) / 1000;
-
-function framingOf(req: IncomingMessage): RequestFraming {
-  const { 'content-length': length, 'transfer-encoding': coding } = req.headers;
-  if (coding !== undefined) return { kind: 'chunked' };
-  return length === undefined ? undefined : { kind: 'length', bytes: Number(length) };
-}
-
-/** An answer of the proxy's own, in the shape that clients of every dialect can read. */
-export function answer(
-  res: ServerResponse,
-  status: number,
-  type: string,
-  message: string,
-  headers: readonly string[] = [],
-): void {
-  if (res.headersSent || res.destroyed) return;
-  const body = JSON.stringify({ error: { message: `goodput proxy: ${message}`, type, code: status } });
-  res.writeHead(status, [
-    'content-type',
-    'application/json',
-    'content-length',
-    String(Buffer.byteLength(body)),
-    ...headers,
-  ]);
-  res.end(body);
 }

@@ -4,7 +4,7 @@ import type { Millis } from '../../base/units.ts';
 import { contractFor } from '../../core/contract.ts';
 import type { RequestRecord } from '../../core/record.ts';
 import type { CursorState } from '../../store/index.ts';
-import { type DialectName, dialectOfPath, type MetricFamily, prometheusText } from '../../wire/index.ts';
+import { dialectOfPath, type MetricFamily, prometheusText } from '../../wire/index.ts';
 import {
   LiveCohorts,
   type LiveRecords,
@@ -13,15 +13,17 @@ import {
   type SnapshotOptions,
 } from '../cohorts/index.ts';
 import { OperationMetrics } from '../export/metrics.ts';
+import { Account, type AccountContext } from './account.ts';
 import { adminServer } from './admin.ts';
 import { Admission } from './admission.ts';
-import { Callers, requestIdOf } from './callers.ts';
-import { answer, Exchange, type ExchangeContext, type TransportCounts } from './exchange.ts';
-import { isLooping } from './hop-headers.ts';
+import { Callers } from './callers.ts';
+import { Exchange, type ExchangeContext, type TransportCounts } from './exchange.ts';
+import { isLooping, requestHeaders } from './hop-headers.ts';
+import { Later } from './later.ts';
 import { listen } from './listen.ts';
 import type { ProxyOptions } from './options.ts';
+import { answer, refuseBadRequest } from './own-answers.ts';
 import { transportFamilies } from './proxy-metrics.ts';
-import { Tap, type TapContext } from './tap.ts';
 import { Upstream } from './upstream.ts';
 
 /** What a proxy is given by its host: the clock of its epoch, and where records go. */
@@ -111,26 +113,19 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     preserveHost: options.preserveHost ?? false,
     connectTimeout: options.connectTimeout ?? 5000,
   };
-  const taps: TapContext = {
+  const unread = (reason: string): void => {
+    const name = unreadable.has(reason) || unreadable.size < MOST_REASONS ? reason : 'other';
+    unreadable.set(name, (unreadable.get(name) ?? 0) + 1);
+  };
+  const later = new Later(now, () => unread('a defect in recording it'));
+  const accounts: AccountContext = {
     operations,
     now,
-    unreadable: (reason) => {
-      const name = unreadable.has(reason) || unreadable.size < MOST_REASONS ? reason : 'other';
-      unreadable.set(name, (unreadable.get(name) ?? 0) + 1);
-    },
-  };
-  const callers = new Callers(options);
-
-  const watch = (at: Millis, path: string, dialect: DialectName, req: IncomingMessage) => {
-    const caller = callers.of(at, path, req.headers);
-    const attempt = operations.begin(caller);
-    const requestId = requestIdOf(req.headers);
-    if (requestId !== undefined) attempt.passage.requestId = requestId;
-    if (caller.tenant !== '') attempt.passage.tenant = caller.tenant;
-    if (caller.trace) attempt.passage.traceId = caller.trace.traceId;
-    const { limits, deadline } = of(caller.class);
-    const ttftLimit = Math.min(limits.ttft ?? Infinity, limits.ttfa ?? Infinity, deadline);
-    return { tap: new Tap(taps, attempt, dialect), ttftLimit };
+    unreadable: unread,
+    later,
+    callers: new Callers(options),
+    contractFor: of,
+    served: (ttft) => admission.served(ttft),
   };
 
   const handle = (req: IncomingMessage, res: ServerResponse, expects: boolean): void => {
@@ -141,33 +136,28 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
       answer(res, 400, 'invalid_request_error', 'the request target is neither a path nor an http URL');
       return;
     }
-    if (isLooping(req.headers.via)) {
-      answer(
-        res,
-        508,
-        'loop_detected',
-        'the request has come through here before; an upstream points back at the proxy',
-      );
+    const headers = requestHeaders(req.rawHeaders);
+    if (headers.refusal !== undefined) {
+      const { status, why } = headers.refusal;
+      answer(res, status, 'invalid_request_error', `the request has ${why}`, ['connection', 'close']);
+      return;
+    }
+    if (isLooping(headers.via)) {
+      const why = 'the request has come through here before; an upstream points back at the proxy';
+      answer(res, 508, 'loop_detected', why);
       return;
     }
     const dialect = req.method === 'POST' ? dialectOfPath(path) : undefined;
-    let tap: Tap | undefined;
-    let ttftLimit = Number.POSITIVE_INFINITY;
     if (dialect === undefined) counts.passedThrough++;
-    else {
-      try {
-        ({ tap, ttftLimit } = watch(at, path, dialect, req));
-      } catch {
-        taps.unreadable('a defect in recording it'); // it passes all the same
-      }
-    }
-    new Exchange(context, req, res, path, { at, dialect, tap, ttftLimit, expects }).start();
+    const account = dialect && new Account(accounts, at, path, dialect, req);
+    new Exchange(context, { at, req, res, path, headers, account, expects }).start();
   };
   server.on('request', (req, res) => handle(req, res, false));
   server.on('checkContinue', (req, res) => handle(req, res, true));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseBadRequest(error, socket));
 
   const sweeper = setInterval(() => {
+    later.drain();
     const t = now();
     operations.sweep(t);
     admission.sweep();
@@ -188,6 +178,7 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     };
   };
   const live = (chosen: SnapshotOptions = {}): LiveSnapshot => {
+    later.drain();
     const t = now();
     operations.sweep(t);
     return cohorts.snapshot(
@@ -223,6 +214,7 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     await ended;
     clearTimeout(force);
     clearInterval(sweeper);
+    later.drain();
     operations.close(now());
     for (const upstream of upstreams) upstream.close();
     await admin?.close();
@@ -238,7 +230,10 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     live,
     metricFamilies,
     metricsText,
-    cursor: () => ({ offered: operations.offered, open: operations.openStates() }),
+    cursor: () => {
+      later.drain();
+      return { offered: operations.offered, open: operations.openStates() };
+    },
     close: (grace = 0) => {
       closing ??= close(grace);
       if (grace === 0) breakOff();
@@ -254,19 +249,4 @@ function pathOf(target: string): string | undefined {
   if (!m) return undefined;
   const path = m[1] ?? '/';
   return path.startsWith('/') ? path : `/${path}`;
-}
-
-/** What node's parser would not take: refused in one line, and the connection closed. */
-function refuseBadRequest(error: NodeJS.ErrnoException, socket: import('node:stream').Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? '431 Request Header Fields Too Large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? '408 Request Timeout'
-        : '400 Bad Request';
-  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }

@@ -64,16 +64,16 @@ export class Tap {
     });
   }
 
-  /** Data of one read: `[from, to)` pairs in `ranges`. @param written when they had been passed on. */
-  read(bytes: Buffer, ranges: readonly number[], count: number, t: Millis, written: Millis): void {
-    if (!this.attempt.isOpen || count === 0) return;
+  /** Data of one read. @param written when they had been passed on. */
+  read(bytes: Buffer, t: Millis, written: Millis): void {
+    if (!this.attempt.isOpen) return;
     try {
       if (this.#inflate !== undefined) {
-        for (let i = 0; i < count; i += 2) this.#inflate.push(Buffer.from(bytes.subarray(ranges[i], ranges[i + 1])), t);
+        this.#inflate.push(Buffer.from(bytes), t);
         return;
       }
       if (this.#error !== undefined) {
-        for (let i = 0; i < count; i += 2) this.#keepError(bytes.subarray(ranges[i], ranges[i + 1]));
+        this.#keepError(bytes);
         return;
       }
       const decoder = this.#decoder;
@@ -81,7 +81,7 @@ export class Tap {
       this.#at = t;
       this.#eventsInRead = 0;
       this.#outputsBefore = this.#outputs;
-      for (let i = 0; i < count; i += 2) decoder.push(bytes.subarray(ranges[i], ranges[i + 1]), this.#emit);
+      decoder.push(bytes, this.#emit);
       if (this.#outputs > this.#outputsBefore) this.#written(written, t);
     } catch (error) {
       this.#broken(error);
@@ -90,8 +90,11 @@ export class Tap {
 
   /** The response ended as the transport says. */
   ended(t: Millis, ending: Ending): void {
-    if (!this.attempt.isOpen) return;
     const inflate = this.#inflate;
+    if (!this.attempt.isOpen) {
+      inflate?.stop();
+      return;
+    }
     if (inflate !== undefined) {
       this.#inflate = undefined;
       inflate.end(() => this.#finish(t, ending));

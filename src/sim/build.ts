@@ -6,13 +6,14 @@ import type { Cluster, DecodeCluster } from './cluster.ts';
 import { ContinuousReplica, type StepObserver } from './continuous.ts';
 import { DisaggregatedCluster, type Transfer } from './disaggregated.ts';
 import { FrontendCluster } from './frontend.ts';
+import { GatedReplica } from './gated.ts';
 import type { ReplicaLimits } from './limits.ts';
 import { RoutedCluster, RoutedDecodeCluster, type RouterPolicy } from './router.ts';
 import { type Speculation, SpeculativeReplica } from './speculative.ts';
 import { StaticReplica } from './static.ts';
 
-export type SchedulerName = 'continuous' | 'static';
-export const SCHEDULERS: readonly SchedulerName[] = ['continuous', 'static'];
+export type SchedulerName = 'continuous' | 'static' | 'gated';
+export const SCHEDULERS: readonly SchedulerName[] = ['continuous', 'static', 'gated'];
 
 export interface SystemPlan {
   readonly step: StepModel;
@@ -38,7 +39,7 @@ export interface SystemPlan {
 /** @throws InputError for parts that do not go together. */
 export function systemOf(plan: SystemPlan): Cluster {
   const { step, scheduler = 'continuous', replicas = 1, router = 'least-loaded', prefill, speculation, observe } = plan;
-  const alone = [scheduler !== 'continuous' && 'static batching', speculation && 'speculative decoding'].filter(
+  const alone = [scheduler !== 'continuous' && `${scheduler} batching`, speculation && 'speculative decoding'].filter(
     Boolean,
   );
   if (alone.length > 1) throw new InputError(`${alone.join(' and ')} cannot be simulated together; choose one`);
@@ -52,6 +53,7 @@ export function systemOf(plan: SystemPlan): Cluster {
     new ContinuousReplica(model, limits, observe?.(made++));
   const one = (): Cluster => {
     if (scheduler === 'static') return new StaticReplica(step, limits);
+    if (scheduler === 'gated') return new GatedReplica(step, limits);
     return speculation
       ? new SpeculativeReplica(step, limits, { ...speculation, seed: speculation.seed + made++ })
       : continuous();

@@ -4,6 +4,7 @@ import { schedulerConformance } from './conformance.ts';
 import { ContinuousReplica } from './continuous.ts';
 import { DisaggregatedCluster } from './disaggregated.ts';
 import { FrontendCluster } from './frontend.ts';
+import { GatedReplica } from './gated.ts';
 import { limitsOf } from './limits.ts';
 import { SharedLink } from './link.ts';
 import { ROUTER_POLICIES, RoutedCluster, RoutedDecodeCluster } from './router.ts';
@@ -36,6 +37,10 @@ schedulerConformance('continuous batching, admitted by the first chunk', {
 });
 schedulerConformance('static batching', {
   make: (maxQueue = ANY) => new StaticReplica(step, { ...tight, maxQueue }),
+  fcfs: true,
+});
+schedulerConformance('gated batching', {
+  make: (maxQueue = ANY) => new GatedReplica(step, { ...tight, maxQueue }),
   fcfs: true,
 });
 const transfer = { bytesPerToken: 1000, bandwidth: 2e6, latency: 1 };
@@ -134,6 +139,41 @@ describe('StaticReplica', () => {
       [0, 10, 100],
       [100, 110, 110],
     ]);
+  });
+});
+
+describe('GatedReplica', () => {
+  const gated = (maxBatchedTokens = 64): Cluster =>
+    new GatedReplica(linearModel({ base: 10 }), limitsOf({ kvBlocks: 100, maxSeqs: 4, maxBatchedTokens }));
+
+  it('lets n streams take turns in steps of n − 1', () => {
+    const times = all(
+      gated(),
+      [0, 1, 2].map((i) => ({ at: 0, spec: spec(i, 5, 4) })),
+    ).map((f) => [...f.tokenTimes()]);
+    // All prompts in one step; then 0 and 1, for 2 was sampled last; then 2 and 0; then 1 and 2, …
+    expect(times).toEqual([
+      [10, 20, 30, 50],
+      [10, 20, 40, 50],
+      [10, 30, 40, 60],
+    ]);
+  });
+  it('lets requests in when one stream is left, not before', () => {
+    const done = all(gated(), [
+      { at: 0, spec: spec(0, 5, 3) },
+      { at: 0, spec: spec(1, 5, 9) },
+      { at: 15, spec: spec(2, 5, 1) },
+    ]);
+    // 0 has its tokens at 10, 20 and 40 (1 has the step between); then 1 is alone, and after its next step 2 joins.
+    expect(done.map((f) => f.firstToken)).toEqual([10, 10, 60]);
+  });
+  it('shares the tokens of a step evenly between prompts', () => {
+    const done = all(gated(40), [
+      { at: 0, spec: spec(0, 60, 1) },
+      { at: 0, spec: spec(1, 10, 1) },
+      { at: 0, spec: spec(2, 60, 1) },
+    ]);
+    expect(done.map((f) => f.firstToken)).toEqual([40, 10, 40]);
   });
 });
 

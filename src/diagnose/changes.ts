@@ -6,22 +6,28 @@ import { InputError, oneLine } from '../base/errors.ts';
 import { didYouMean } from '../base/nearest.ts';
 
 /** What a flag is about; decides which causes it speaks for. */
-export type FlagTopic =
-  | 'admission'
-  | 'budget'
-  | 'cache'
-  | 'kv'
-  | 'speculation'
-  | 'kernel'
-  | 'frontend'
-  | 'warmup'
-  | 'transfer'
-  | 'proxy'
-  | 'stream'
-  | 'model'
-  | 'adapter'
-  | 'replicas'
-  | 'other';
+export const TOPIC_IDS = [
+  'admission',
+  'budget',
+  'cache',
+  'kv',
+  'speculation',
+  'kernel',
+  'power',
+  'frontend',
+  'warmup',
+  'transfer',
+  'proxy',
+  'stream',
+  'model',
+  'adapter',
+  'replicas',
+  'other',
+] as const;
+export type FlagTopic = (typeof TOPIC_IDS)[number];
+
+/** Whether a setting now stands for more or less of what it is about, where its two values tell. */
+export type Direction = 'down' | 'up' | 'unknown';
 
 export interface Diff {
   readonly name: string;
@@ -49,6 +55,8 @@ export interface Changes {
   readonly marks: readonly Mark[];
 }
 
+const UNSET = '(not set)';
+
 /** Words of a flag, an environment variable or a setting → what it is about. First that matches. */
 const TOPICS: readonly (readonly [RegExp, FlagTopic])[] = [
   [
@@ -60,8 +68,13 @@ const TOPICS: readonly (readonly [RegExp, FlagTopic])[] = [
   [/prefix|radix|block[-_.]?size|cache[-_.]?aware|affinity|hash|mamba/i, 'cache'],
   [/spec|draft|eagle|mtp|ngram|medusa/i, 'speculation'],
   [/warm[-_.]?up|jit|precompile|compile[-_.]?cache|keep[-_.]?alive(?!.*proxy)/i, 'warmup'],
+  [
+    /load[-_.]?balanc|(?<!scheduling[-_.])(?<!scheduler[-_.])\bpolicy\b|rout(er|ing)[-_.]?policy|lb[-_.]?(policy|method)/i,
+    'replicas',
+  ],
   [/num[-_.]?ctx|model[-_.]?load|context[-_.]?length/i, 'model'],
   [/lora|adapter/i, 'adapter'],
+  [/power[-_.]?(limit|cap|brake)|sclk|gpu[-_.]?clo?c?k|clo?c?k[-_.]?(cap|limit|lock)|nvpmodel|tdp/i, 'power'],
   [/nixl|mooncake|kv[-_.]?transfer|rdma|ucx|disagg|kv[-_.]?connector|kv[-_.]?link/i, 'transfer'],
   [/gpu[-_.]?memory|kv[-_.]?cache|mem[-_.]?fraction|kv[-_.]?blocks|max[-_.]?model[-_.]?len|swap/i, 'kv'],
   [
@@ -83,6 +96,36 @@ export function topicOf(name: string, value = ''): FlagTopic {
   for (const [words, topic] of TOPICS) if (words.test(name)) return topic;
   for (const [words, topic] of TOPICS) if (words.test(value)) return topic;
   return 'other';
+}
+
+const ON = new Set(['true', 'on', 'yes', 'enabled', 'enable']);
+const OFF = new Set(['false', 'off', 'no', 'disabled', 'disable', 'none', UNSET]);
+/** A name that says no: `--no-enable-prefix-caching`, `disable_radix_cache`. */
+const NEGATED = /(^|[-_.])(no|disable[ds]?|without|skip)([-_.]|$)/i;
+
+export function directionOf({ name, before, after }: Diff): Direction {
+  const isSwitch = [before, after].some((v) => ON.has(v.toLowerCase()));
+  const level = (v: string): number | undefined => (isSwitch && v === UNSET ? 0 : levelOf(v));
+  const [x, y] = [level(before), level(after)];
+  if (x === undefined || y === undefined) {
+    // From nothing, or to nothing: switched on, or off, whatever the value.
+    const [was, is] = [OFF.has(before.toLowerCase()), OFF.has(after.toLowerCase())];
+    if (was === is || x !== undefined || y !== undefined) return 'unknown';
+    return was !== NEGATED.test(name) ? 'up' : 'down';
+  }
+  if (x === y) return 'unknown';
+  return y > x !== NEGATED.test(name) ? 'up' : 'down';
+}
+
+/** A number (`8192`, `8k`, `90%`), or a switch as 0 or 1. */
+function levelOf(value: string): number | undefined {
+  const text = value.trim().toLowerCase();
+  if (ON.has(text)) return 1;
+  if (OFF.has(text) && text !== UNSET && text !== 'none') return 0;
+  const m = /^([-+]?\d[\d,_]*(?:\.\d+)?)\s*(k|m|g|%|w|mhz|ms|s|gb|gib|mb|mib)?$/.exec(text);
+  if (!m) return undefined;
+  const scale = { k: 1e3, m: 1e6, g: 1e9 }[m[2] ?? ''] ?? 1;
+  return Number(m[1]!.replace(/[,_]/g, '')) * scale;
 }
 
 const MARKS: readonly MarkKind[] = ['process-start', 'model-load', 'deploy', 'other'];
@@ -111,7 +154,7 @@ export function readChanges(value: unknown, where: string): Changes {
     return Object.entries(part).flatMap(([name, pair]) => {
       if (!Array.isArray(pair) || pair.length !== 2)
         return bad(`'${key}.${oneLine(name, 40)}' is not [before, after]; write null where it was not set`);
-      const [before, after] = pair.map((v) => (v === null || v === undefined ? '(not set)' : oneLine(String(v), 120)));
+      const [before, after] = pair.map((v) => (v === null || v === undefined ? UNSET : oneLine(String(v), 120)));
       return before === after ? [] : [{ name: oneLine(name, 80), before: before as string, after: after as string }];
     });
   };
@@ -142,4 +185,15 @@ export function onlyOwnSettings(changes: Changes | undefined): boolean {
     changes.versions.length === 0 &&
     changes.deployments.length === 0
   );
+}
+
+/** The same changes seen from the later side. */
+export function reversedChanges({ versions, flags, deployments, marks }: Changes): Changes {
+  const back = <T extends Diff>(d: T): T => ({ ...d, before: d.after, after: d.before });
+  return {
+    versions: versions.map(back),
+    flags: flags.map(back),
+    deployments: deployments.map(back),
+    marks: marks.map((m) => ({ ...m, side: m.side === 'after' ? 'before' : 'after' })),
+  };
 }

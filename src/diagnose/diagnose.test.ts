@@ -6,7 +6,7 @@ import { CAUSES } from './causes/index.ts';
 import { changeTest } from './change.ts';
 import { readChanges, topicOf } from './changes.ts';
 import { diagnose } from './diagnose.ts';
-import { type FactId, statesOf } from './facts.ts';
+import { type FactId, statesOf } from './fact.ts';
 import { diagnosisObject } from './json.ts';
 import { measuresOf } from './measures.ts';
 import { together } from './score.ts';

@@ -2,7 +2,7 @@
 import { type Attribution, attribute } from './attribution.ts';
 import type { Cause, Locus } from './causes/index.ts';
 import { type ChangeTest, changeTest, DEFAULT_SPREAD } from './change.ts';
-import { type Changes, onlyOwnSettings } from './changes.ts';
+import { type Changes, onlyOwnSettings, reversedChanges } from './changes.ts';
 import { type Facts, factsOf } from './facts.ts';
 import { measuresOf } from './measures.ts';
 import { type Missing, missingOf } from './missing.ts';
@@ -66,7 +66,14 @@ export function diagnose(a: Side, b: Side, options: DiagnoseOptions = {}): Diagn
   const [x, y] = reversed ? [measures.b, measures.a] : [measures.a, measures.b];
   const attribution = attribute(a, b, measures.a, measures.b);
   const asked = reversed ? attribute(from, to, x, y) : attribution;
-  const facts = factsOf({ sideA: from, sideB: to, a: x, b: y, attribution: asked, changes });
+  const facts = factsOf({
+    sideA: from,
+    sideB: to,
+    a: x,
+    b: y,
+    attribution: asked,
+    changes: reversed && changes ? reversedChanges(changes) : changes,
+  });
   const scores = score(facts);
   const causes = ranked(scores);
   const verdict = verdictOf(change, causes, scores, facts);

@@ -3,7 +3,7 @@ import { between, type Millis } from '../base/units.ts';
 import { measure } from '../core/measure.ts';
 import type { RequestRecord } from '../core/record.ts';
 import type { RequestRow, Requests } from './side.ts';
-import { jointStalls, type Silence } from './stalls.ts';
+import { jointStalls, type PauseKind, type Silence } from './stalls.ts';
 
 export const MAX_ROWS = 200_000;
 const MAX_SILENCES = 500_000;
@@ -13,7 +13,7 @@ const TOGETHER: Millis = 1;
 
 export class RequestFold {
   readonly #rows: RequestRow[] = [];
-  readonly #silences: Silence[] = [];
+  readonly #silences: OwnSilence[] = [];
   #dropped = 0;
 
   add(record: RequestRecord): void {
@@ -23,18 +23,29 @@ export class RequestFold {
       return;
     }
     const gaps = gapsOf(record);
-    this.#rows.push(rowOf(record, gaps));
-    if (gaps) this.#silencesOf(record, gaps);
+    const row = rowOf(record, gaps);
+    this.#rows.push(row);
+    if (gaps) this.#silencesOf(record, gaps, row);
   }
 
   finish(): Requests {
-    const rows = this.#rows.sort((x, y) => x.at - y.at);
+    const paused = new Map<RequestRow, Record<PauseKind, Millis>>();
+    this.#rows.sort((x, y) => x.at - y.at);
+    const stalls = jointStalls(this.#silences, this.#rows, ({ row, excess }, kind) => {
+      const own = paused.get(row) ?? { prefill: 0, joint: 0, alone: 0 };
+      own[kind] += excess;
+      paused.set(row, own);
+    });
+    const rows = this.#rows.map((row) => {
+      const own = paused.get(row);
+      return own ? { ...row, paused: own } : row;
+    });
     const span = rows.length > 1 ? (rows.at(-1)!.at - rows[0]!.at) / 1000 : 0;
-    return { rows, stalls: jointStalls(this.#silences, rows), span, dropped: this.#dropped };
+    return { rows, stalls, span, dropped: this.#dropped };
   }
 
   /** Gaps well beyond the stream's own rhythm: five times its middle gap and 25 ms at least. */
-  #silencesOf({ timeline }: RequestRecord, { each, middle, largest }: Gaps): void {
+  #silencesOf({ timeline }: RequestRecord, { each, middle, largest }: Gaps, row: RequestRow): void {
     const n = timeline.length;
     const least = Math.max(25, 5 * middle);
     if (n < 4 || largest < least || this.#silences.length >= MAX_SILENCES) return;
@@ -42,9 +53,21 @@ export class RequestFold {
       if (each[i - 1]! < least) continue;
       let released = 1;
       while (i + released < n && each[i + released - 1]! < TOGETHER) released++;
-      this.#silences.push({ start: timeline.at[i - 1]!, end: timeline.at[i]!, released });
+      this.#silences.push({
+        start: timeline.at[i - 1]!,
+        end: timeline.at[i]!,
+        released,
+        row,
+        excess: each[i - 1]! - middle,
+      });
     }
   }
+}
+
+interface OwnSilence extends Silence {
+  readonly row: RequestRow;
+  /** Beyond the stream's middle gap. */
+  readonly excess: Millis;
 }
 
 interface Gaps {

@@ -26,8 +26,8 @@ export function measureEvidence(evidence: Evidence, into: Measures): void {
   const replicas = evidence.replicas.filter((r) => (r.role ?? 'engine') === 'engine');
   gauges(evidence.replicas, 'gpu', into);
   if (replicas.length === 0) return;
-  const mean = (id: QuantityId, parts: readonly Observed[], scale: number, dependence: number): void =>
-    put(into, id, meanOf(parts, scale, dependence));
+  const mean = (id: QuantityId, parts: readonly Observed[], scale: number, dependence: number, spread?: number): void =>
+    put(into, id, meanOf(parts, scale, dependence, spread));
   const duration = (name: 'queue' | 'prefill' | 'ttft' | 'e2e' | 'tpot' | 'itl' | 'transfer') =>
     collect(replicas, (r) => r.durations[name]);
   const size = (name: 'prompt_length' | 'output_length' | 'step_tokens' | 'prefill_computed') =>
@@ -38,7 +38,11 @@ export function measureEvidence(evidence: Evidence, into: Measures): void {
   mean('server_ttft', duration('ttft'), 1000, DEPENDENCE.ttft!);
   mean('ttft', duration('ttft'), 1000, DEPENDENCE.ttft!);
   mean('latency', duration('e2e'), 1000, DEPENDENCE.e2e!);
-  mean('tpot', duration('itl').length > 0 ? duration('itl') : duration('tpot'), 1000, DEPENDENCE.itl!);
+  // Of steps where there are many; else of requests.
+  const [steps, requests] = [duration('itl'), duration('tpot')];
+  const counted = (parts: readonly Observed[]): number => parts.reduce((s, p) => s + p.count, 0);
+  if (counted(steps) >= 5 * counted(requests)) mean('tpot', steps, 1000, DEPENDENCE.itl!, 0.7);
+  else mean('tpot', requests, 1000, DEPENDENCE.tpot!, 0.35);
   mean('transfer', duration('transfer'), 1000, DEPENDENCE.transfer!);
   tail(into, 'itl_p99', duration('itl'), 1000);
   mean('prompt', size('prompt_length'), 1, 1);
@@ -59,8 +63,8 @@ function collect(replicas: readonly ReplicaEvidence[], of: (r: ReplicaEvidence) 
   return there.length < all.length * 0.75 ? [] : there;
 }
 
-/** Σ sum / Σ count, its error from the histograms' own spread where there are buckets. */
-function meanOf(parts: readonly Observed[], scale: number, dependence: number): Estimate | undefined {
+/** Σ sum / Σ count, its error from the histograms' own spread where there are buckets, else from `spread` times the mean. */
+function meanOf(parts: readonly Observed[], scale: number, dependence: number, spread = 1): Estimate | undefined {
   let n = 0;
   let sum = 0;
   let squares = 0;
@@ -68,7 +72,7 @@ function meanOf(parts: readonly Observed[], scale: number, dependence: number): 
     if (s === undefined) return undefined;
     n += count;
     sum += s;
-    squares += histogram ? spreadOf(histogram) : count > 0 ? (s / count) ** 2 * count : 0;
+    squares += histogram ? spreadOf(histogram, 0.1 * spread ** 2) : count > 0 ? (spread * (s / count)) ** 2 * count : 0;
   }
   if (n < FEWEST) return undefined;
   const sd = Math.sqrt(squares / n);
@@ -81,8 +85,8 @@ function meanOf(parts: readonly Observed[], scale: number, dependence: number): 
   };
 }
 
-/** Σ (x − mean)² with each observation at its bucket's middle, at least what an exponential of that mean has a tenth of. */
-function spreadOf(h: Histogram): number {
+/** Σ (x − mean)² with each observation at its bucket's middle, and at least `least` times what an exponential of that mean has. */
+function spreadOf(h: Histogram, least: number): number {
   const n = totalOf(h);
   if (n === 0) return 0;
   const mean = h.sum / n;
@@ -96,7 +100,7 @@ function spreadOf(h: Histogram): number {
     const x = own > 0.9 * n ? mean : (low + high) / 2;
     squares += own * (x - mean) ** 2;
   }
-  return Math.max(squares, 0.1 * n * mean * mean);
+  return Math.max(squares, least * n * mean * mean);
 }
 
 function tail(into: Measures, id: QuantityId, parts: readonly Observed[], scale: number): void {
@@ -244,6 +248,17 @@ function counters(replicas: readonly ReplicaEvidence[], into: Measures): void {
       `${drafts} tokens drafted`,
     );
   }
+  // A step of a sequence gives one token and what was accepted of the draft.
+  if (drafts !== undefined && drafts > 0 && accepted !== undefined && generated !== undefined && generated > accepted) {
+    const value = generated / (generated - accepted);
+    server(
+      'tokens_per_step',
+      value,
+      (value * value * 2) / Math.sqrt(generated) + 0.005 * value,
+      generated,
+      `${generated} tokens`,
+    );
+  }
   const prefill = into.get('prefill')?.['server-metrics'];
   const computed = into.get('computed')?.['server-metrics'];
   if (prefill && computed && computed.value > 0) {
@@ -288,6 +303,11 @@ function finishedOf(replicas: readonly ReplicaEvidence[]): number | undefined {
   return parts.every((p) => p !== undefined) ? parts.reduce<number>((s, p) => s + (p as number), 0) : undefined;
 }
 
+/** Spread of a gauge over instants: slots taken much as Poisson counts, a queue as widely as its mean, a pool by an eighth. */
+function atInstants(id: QuantityId, value: number): number {
+  return id === 'kv_usage' ? 0.12 : id === 'waiting' ? value + 1 : Math.sqrt(1.5 * value + 0.5);
+}
+
 function gauges(replicas: readonly ReplicaEvidence[], of: 'engine' | 'gpu', into: Measures): void {
   const gauge = (id: QuantityId, name: GaugeConcept, fold: (all: readonly Gauged[]) => number): void => {
     const all = replicas.map((r) => r.gauges[name]);
@@ -295,11 +315,13 @@ function gauges(replicas: readonly ReplicaEvidence[], of: 'engine' | 'gpu', into
     const known = all.filter((g) => g !== undefined) as Gauged[];
     if (known.length === 0 || (of === 'engine' && known.length < all.length)) return;
     const samples = known.reduce((s, g) => s + g.samples, 0);
-    // The two ends of a window say nothing of what lay between.
-    if (samples < 3 * known.length) return;
+    // The two ends of a window say little of what lay between, and nothing of the most there was.
+    const few = samples < 3 * known.length;
+    if (few && (id === 'running_max' || of === 'gpu')) return;
     const value = fold(known);
     const spread = Math.max(...known.map((g) => g.max - g.min)) / 4;
-    const se = (spread * Math.sqrt(12)) / Math.sqrt(samples) + 0.01 * Math.abs(value);
+    const seen = (spread * Math.sqrt(12)) / Math.sqrt(samples) + 0.01 * Math.abs(value);
+    const se = few ? Math.max(seen, atInstants(id, value) / Math.sqrt(samples)) : seen;
     put(into, id, { value, se, n: samples, source: 'server-metrics', population: `${samples} scrapes` });
   };
   const sum = (all: readonly Gauged[]) => all.reduce((s, g) => s + g.mean, 0);

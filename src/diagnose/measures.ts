@@ -1,12 +1,13 @@
 /** Every quantity of a side, from all it has. */
 
+import { deriveFrom } from './derive.ts';
 import { measureCohorts } from './measure-cohorts.ts';
 import { measureEvidence } from './measure-evidence.ts';
 import { measureRequests } from './measure-requests.ts';
 import type { QuantityId } from './quantities.ts';
 import type { Side } from './side.ts';
 import { type Measures, put } from './table.ts';
-import { TOLD_ERROR } from './told.ts';
+import { toldError } from './told.ts';
 
 export function measuresOf(side: Side): Measures {
   const into: Measures = new Map();
@@ -17,11 +18,12 @@ export function measuresOf(side: Side): Measures {
   if (side.evidence) measureEvidence(side.evidence, into);
   if (side.told) {
     for (const [id, value] of Object.entries(side.told.figures)) {
-      const se = Math.max(Math.abs(value) * TOLD_ERROR, 1e-9);
+      const se = Math.max(toldError(value), 1e-9);
       put(into, id as QuantityId, { value, se, n: 0, source: 'told', population: side.told.source });
     }
   }
   acrossSources(side, into);
+  deriveFrom(into);
   return into;
 }
 

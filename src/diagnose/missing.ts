@@ -35,6 +35,7 @@ const HOW: Readonly<Partial<Record<QuantityId, string>>> = {
   step_tail: `${SERVER}: vllm:iteration_tokens_total`,
   step_tokens: `${SERVER}: vllm:iteration_tokens_total`,
   acceptance: `${SERVER}: vllm:spec_decode_num_draft_tokens_total and _accepted_tokens_total`,
+  tokens_per_step: `${SERVER}: generation tokens, and vllm:spec_decode_num_accepted_tokens_total`,
   transfer: 'the KV connector’s transfer time, from its metrics or spans',
   load_share: 'the load duration the server tells with each answer',
   rate: CLIENT,

@@ -45,6 +45,7 @@ export const QUANTITIES = {
   step_tail: { label: 'tokens of the step a token is computed in', unit: 'tokens' },
   throughput: { label: 'output tokens a second', unit: 'count' },
   acceptance: { label: 'drafted tokens accepted', unit: 'share' },
+  tokens_per_step: { label: 'tokens a step of a sequence (1 and the drafted ones accepted)', unit: 'tokens' },
   replicas: { label: 'replicas serving', unit: 'count' },
   skew: { label: "busiest replica's load over the mean", unit: 'count' },
   replica_ttft: { label: "slowest replica's TTFT over the mean", unit: 'count' },

@@ -33,6 +33,9 @@ const WEIGHTS: Readonly<Partial<Record<FactId, number>>> = {
   long_short: 0.4,
   early: 0.9,
   ttft_early: 0.3,
+  opposed: 0.5,
+  tokens_per_step: 0.4,
+  chosen: 0.7,
   computed: 0.7,
   stall_regular: 0.7,
   stall_prefill: 0.4,
@@ -45,6 +48,8 @@ const TEMPER = 0.85;
 const PAIR = 0.6;
 /** What is left of the odds of a cause that the evidence could not show. */
 const UNSEEN = 0.2;
+/** And, for each group of what it is known by exclusion of, that nothing in it was looked at. */
+const UNMET = 0.7;
 /** That it is none of the table's. */
 const NONE = 0.6;
 const NOTHING_SAID: States = [0.1, 0.16, 0.48, 0.16, 0.1];
@@ -96,7 +101,11 @@ export function score(facts: Facts): Scores {
   const weight = (log: number, prior: number): number => prior * Math.exp(TEMPER * (log - top));
   const n = CAUSES.length;
   // A cause none of whose deciding facts was looked at is as possible as before, and can be shown less.
-  const prior = CAUSES.map((cause) => (cause.deciding.some((id) => facts.has(id)) ? 1 : UNSEEN) / n);
+  const prior = CAUSES.map((cause) => {
+    const unseen = cause.deciding.some((id) => facts.has(id)) ? 1 : UNSEEN;
+    const unmet = (cause.needs ?? []).filter((group) => !group.some((id) => facts.has(id))).length;
+    return (unseen * UNMET ** unmet) / n;
+  });
   const probability = singles.map((log, i) => weight(log, prior[i]!));
   const alone = [...probability];
   const noneWeight = weight(none, NONE / n);
@@ -118,7 +127,8 @@ export function score(facts: Facts): Scores {
       support: support.sort((x, y) => Math.abs(y.weight) - Math.abs(x.weight)),
       decided:
         support.some((s) => cause.deciding.includes(s.fact.id) && s.weight > 0.5) &&
-        (cause.needs ?? []).every((group) => group.some((id) => wasSeen(facts.get(id)))),
+        (cause.needs ?? []).every((group) => group.some((id) => wasSeen(facts.get(id)))) &&
+        !(cause.refutedBy ?? []).some(([id, state]) => isSurely(facts.get(id), state)),
     };
   }).sort((x, y) => y.probability - x.probability);
   return {
@@ -131,6 +141,15 @@ export function score(facts: Facts): Scores {
       },
     }),
   };
+}
+
+/** From this probability on a state is sure enough to refute. */
+const SURELY = 0.8;
+
+function isSurely(fact: Fact | undefined, state: 'up' | 'flat' | 'down'): boolean {
+  if (!fact) return false;
+  const [p, q, flat, r, s] = fact.states;
+  return (state === 'up' ? r + s : state === 'down' ? p + q : flat) > SURELY;
 }
 
 /** A figure counts as looked at whatever it was; something told of only when it was so. */

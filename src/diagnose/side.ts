@@ -4,6 +4,7 @@
  */
 import type { Millis, Seconds, Share } from '../base/units.ts';
 import type { Evidence } from '../core/evidence.ts';
+import type { PauseKind } from './stalls.ts';
 import type { Told } from './told.ts';
 
 /** One request, as far as a diagnosis reads it. Durations in ms; absent where not measured. */
@@ -34,6 +35,8 @@ export interface RequestRow {
   readonly cached?: number;
   readonly output?: number;
   readonly chunks: number;
+  /** Time its gaps took beyond its middle one, in those gaps that were long for it, by what else was silent; 0 where none. */
+  readonly paused?: Readonly<Record<PauseKind, Millis>>;
   /** Chunks that came within a millisecond of the one before. */
   readonly bunched: number;
 }

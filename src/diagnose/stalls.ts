@@ -18,7 +18,14 @@ const TOGETHER: Millis = 4;
 const SHARE = 0.6;
 const FEWEST = 3;
 
-export function jointStalls(silences: readonly Silence[], rows: readonly RequestRow[]): JointStall[] {
+/** Of all streams as a first token came (a prompt held the step), of all without one, or of one stream alone. */
+export type PauseKind = 'prefill' | 'joint' | 'alone';
+
+export function jointStalls<S extends Silence>(
+  silences: readonly S[],
+  rows: readonly RequestRow[],
+  each: (silence: S, kind: PauseKind) => void = () => {},
+): JointStall[] {
   const firsts: Millis[] = [];
   const lasts: Millis[] = [];
   for (const row of rows) {
@@ -42,10 +49,13 @@ export function jointStalls(silences: readonly Silence[], rows: readonly Request
     }
     const streams = j - i;
     const active = atMost(firsts, start) - atMost(lasts, start);
+    let kind: PauseKind = 'alone';
     if (streams >= FEWEST && streams >= SHARE * active) {
       const near = atMost(firsts, end + TOGETHER) - atMost(firsts, end - TOGETHER);
       found.push({ start, end, streams, active, withFirst: near > 0, released: released / streams });
+      kind = near > 0 ? 'prefill' : 'joint';
     }
+    for (let k = i; k < j; k++) each(sorted[k]!, kind);
     i = j;
   }
   return found;

@@ -12,8 +12,24 @@ export interface Told {
   readonly source: string;
 }
 
-/** Relative error a told figure is given: two digits, one run. */
-export const TOLD_ERROR = 0.03;
+/**
+ * Relative standard error of a told figure: how it was rounded, and 1.5 % at least, since nobody says how it was taken. What
+ * runs of one system differ by comes on top, in the test for a change.
+ */
+const LEAST_ERROR = 0.015;
+
+/** Half a unit of the last digit told, over √3 (uniform). `33` is within 0.5, `33.30` within 0.005; `1200` within 50. */
+export function toldError(value: number): number {
+  if (value === 0) return 0;
+  const digits = value
+    .toPrecision(12)
+    .replace(/e.*$/, '')
+    .replace(/^-?0*\.?0*/, '')
+    .replace('.', '')
+    .replace(/0+$/, '').length;
+  const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) - Math.max(0, digits - 1));
+  return Math.max(LEAST_ERROR * Math.abs(value), Math.min(0.05 * Math.abs(value), unit / 2 / Math.sqrt(3)));
+}
 
 /** Names people use, and the factor to our unit. */
 const ALIASES: Readonly<Record<string, readonly [QuantityId, number]>> = {
@@ -28,6 +44,9 @@ const ALIASES: Readonly<Record<string, readonly [QuantityId, number]>> = {
   input_tokens: ['prompt', 1],
   output_tokens: ['output', 1],
   e2e: ['latency', 1],
+  acceptance_length: ['tokens_per_step', 1],
+  accept_length: ['tokens_per_step', 1],
+  acceptance_rate: ['acceptance', 1],
   prefix_hit_rate: ['hit_rate', 1],
   cache_hit_rate: ['hit_rate', 1],
   rps: ['rate', 1],

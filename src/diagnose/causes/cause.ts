@@ -3,7 +3,7 @@
  * decides for it, what contradicts it, the knob and its price, and where that is known from. Nothing is learnt: the
  * probabilities are declared, and shown beside the evidence.
  */
-import type { FactId, States } from '../facts.ts';
+import type { FactId, States } from '../fact.ts';
 
 /** Where the cause lies; decides whether it is a regression of the server. */
 export type Locus = 'engine' | 'frontend' | 'path' | 'client' | 'workload' | 'fleet' | 'hardware' | 'intended';
@@ -20,6 +20,8 @@ export interface Cause {
    * excluded and the cause is not named.
    */
   readonly needs?: readonly (readonly FactId[])[];
+  /** Facts any of which refutes it when they are surely so: it is then not named, whatever else fits. */
+  readonly refutedBy?: readonly (readonly [FactId, 'up' | 'flat' | 'down'])[];
   /** In words, for the report: what would speak against it. */
   readonly contradictedBy: string;
   readonly knob: string;
@@ -47,14 +49,19 @@ export const DOWN = mirrored(UP);
 export const LEAN_DOWN = mirrored(LEAN_UP);
 export const MAYBE_DOWN = mirrored(MAYBE_UP);
 
-/** Told or not: there is no state between. */
-export const told = (p: number): States => [0, 0, 1 - p, 0, p];
+/** Changed with probability `p`, whichever way. */
+export const told = (p: number): States => [p / 4, p / 4, 1 - p, p / 4, p / 4];
+/** Changed with probability `p`, and to more of what it is about; the wrong way speaks against it. */
+export const toldUp = (p: number): States => [0.005 * p, 0.005 * p, 1 - p, 0.495 * p, 0.495 * p];
+export const toldDown = (p: number): States => mirrored(toldUp(p));
 
 /** What a fact does when no cause at work says anything of it. */
 export function usual(id: FactId): States {
-  if (id.startsWith('flag.')) return told(id === 'flag.other' ? 0.15 : 0.05);
+  if (id.startsWith('flag.')) return told(id === 'flag.other' ? 0.1 : 0.025);
   if (id === 'version') return told(0.25);
   if (id === 'deployed') return told(0.15);
+  if (id === 'chosen') return told(0.5);
+  if (id === 'opposed') return [0, 0, 0.86, 0.1, 0.04];
   if (id === 'started' || id === 'restarted') return told(0.15);
   if (id === 'loaded') return told(0.04);
   if (id === 'one_class') return [0, 0, 0.86, 0.1, 0.04];

@@ -12,6 +12,7 @@ import {
   MUCH_UP,
   QUIET,
   told,
+  toldDown,
   UP,
 } from './cause.ts';
 
@@ -128,7 +129,8 @@ export const PREFILL: readonly Cause[] = [
       stall_time: LEAN_DOWN,
       stall_prefill: ANY,
       bimodal: ANY,
-      'flag.budget': told(0.7),
+      'flag.budget': toldDown(0.7),
+      opposed: LEAN_UP,
     },
     deciding: ['step_tail', 'flag.budget'],
     contradictedBy: 'the largest steps as large as before; short prompts slower too',

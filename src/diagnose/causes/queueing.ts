@@ -11,6 +11,7 @@ import {
   MUCH_UP,
   QUIET,
   told,
+  toldDown,
   UP,
 } from './cause.ts';
 
@@ -41,7 +42,8 @@ export const QUEUEING: readonly Cause[] = [
       rate: FLAT,
       prompt: FLAT,
       output: FLAT,
-      'flag.admission': told(0.6),
+      'flag.admission': toldDown(0.6),
+      opposed: LEAN_UP,
       bimodal: ANY,
       early: ANY,
       long_short: LEAN_DOWN,

@@ -26,7 +26,8 @@ export const ms = (x: number | null | undefined): string =>
 export const figure = (x: number | null | undefined, digits = 4): string =>
   x === null || x === undefined ? '–' : trim(x, digits);
 export const rate = (x: number | null | undefined): string => (x === null || x === undefined ? '–' : `${trim(x, 4)}/s`);
-export const whole = (n: number): string => n.toLocaleString('en-US');
+const GROUPED = new Intl.NumberFormat('en-US');
+export const whole = (n: number): string => GROUPED.format(n);
 
 /** `2026-11-29 14:05:10` in the reader's own time. */
 export function when(epoch: number | null): string {

@@ -36,9 +36,11 @@ export function rangeOf(p: Packed, { ttft, tpot }: Limits): Range {
     kept = { x: [x0, x1], y: [y0, y1] };
     ranges.set(p, kept);
   }
+  // In steps, or every move of a limit out there would place all dots anew.
+  const step = Math.log(1.5);
   const wide = ([a, b]: Span, limit: number | undefined): Span => {
-    const low = limit !== undefined && limit > 0 ? Math.min(a, limit) : a;
-    const high = limit !== undefined ? Math.max(b, limit) : b;
+    const low = limit !== undefined && limit > 0 && limit < a ? Math.exp(Math.floor(Math.log(limit) / step) * step) : a;
+    const high = limit !== undefined && limit > b ? Math.exp(Math.ceil(Math.log(limit) / step) * step) : b;
     return [low / 1.25, high * 1.25];
   };
   return { x: wide(kept.x, ttft), y: wide(kept.y, tpot) };

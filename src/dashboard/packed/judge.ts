@@ -76,6 +76,8 @@ function judgeRows(p: Packed, contract: Contract, only: number | undefined, into
     (l): l is { k: number; limit: number } => l.limit !== undefined,
   );
   const values: Float64Array[] = [p.ttft, p.ttfa, p.tpot, p.gap, p.smoothness, p.latency, p.e2e];
+  // Limits whose stored column is what they are held against, which is nearly always all: read without a call.
+  const columns = set.map(({ k }) => (shifted || k === SMOOTHNESS ? undefined : values[k]));
   const scheduled = smoothnessSchedule(limits) !== undefined;
   const finishOk = Uint8Array.from({ length: 256 }, (_, f) =>
     f === NONE8 || valid.finish.includes(FINISH_CLASSES[f] as (typeof FINISH_CLASSES)[number]) ? 1 : 0,
@@ -117,7 +119,7 @@ function judgeRows(p: Packed, contract: Contract, only: number | undefined, into
       cls[i] = PLAIN[outcome]!;
       continue;
     }
-    if (at(E2E, i, lag, lost) > deadline) {
+    if ((shifted ? at(E2E, i, lag, lost) : p.e2e[i]!) > deadline) {
       cls[i] = CODE['timed-out'];
       continue;
     }
@@ -140,8 +142,11 @@ function judgeRows(p: Packed, contract: Contract, only: number | undefined, into
     let unmeasurable = 0;
     let vacuous = 0;
     let out = false;
-    for (const { k, limit } of set) {
-      const value = k === SMOOTHNESS && !scheduled ? Number.NaN : at(k, i, lag, lost);
+    for (let s = 0; s < set.length; s++) {
+      const { k, limit } = set[s]!;
+      const column = columns[s];
+      const value =
+        column !== undefined ? column[i]! : k === SMOOTHNESS && !scheduled ? Number.NaN : at(k, i, lag, lost);
       if (!Number.isNaN(value)) {
         if (k === SMOOTHNESS ? value < limit : value > limit) missed |= 1 << k;
         continue;
@@ -204,8 +209,8 @@ export function foldJudged(packed: Packed, judged: Judged, only?: Uint8Array): J
     counts[judged.class[i]!]!++;
     excluded += judged.excluded[i]!;
     if (judged.class[i] === CODE.late && judged.missed[i]! > 0) sets[judged.missed[i]!]!++;
-    unmeasurable[judged.unmeasurable[i]!]!++;
-    vacuous[judged.vacuous[i]!]!++;
+    if (judged.unmeasurable[i] !== 0) unmeasurable[judged.unmeasurable[i]!]!++;
+    if (judged.vacuous[i] !== 0) vacuous[judged.vacuous[i]!]!++;
   }
   const offered = counts.reduce((a, b) => a + b, 0);
   const byLimit = (of: Float64Array, alone = false): Partial<Record<LimitName, number>> => {

@@ -30,7 +30,7 @@ export const importResults = command({
         );
       }
     }
-    const text = `${found.records.length} requests of ${found.tool}${found.rate === undefined ? '' : `, ${found.rate}/s asked`}${found.concurrency === undefined ? '' : `, at most ${found.concurrency} at once`}`;
+    const text = `${found.count} requests of ${found.tool}${found.rate === undefined ? '' : `, ${found.rate}/s asked`}${found.concurrency === undefined ? '' : `, at most ${found.concurrency} at once`}`;
     const run = await createRun(
       flags.out ?? 'runs',
       flags.name ?? 'import',
@@ -54,9 +54,9 @@ export const importResults = command({
       },
       { clock: virtualClock() },
     );
-    run.track(() => ({ offered: found.records.length, open: [] }));
+    run.track(() => ({ offered: found.count, open: [] }));
     try {
-      for (const record of found.records) {
+      for await (const record of found.records) {
         if (run.full) await run.drained();
         run.add(record);
       }
@@ -95,7 +95,8 @@ export const importResults = command({
       kind: 'tuple',
       parameters: [
         {
-          brief: 'Result file of vllm bench, guidellm, aiperf or sglang bench_serving',
+          brief:
+            'Result file of vllm bench, guidellm, aiperf, genai-perf, sglang bench_serving, inference-perf or llmperf',
           parse: String,
           placeholder: 'FILE',
         },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CohortReducer, contractOf, type RequestRecord, ThroughputReducer, timelineOf } from '../../core/index.ts';
-import { importResults } from '../../store/import/index.ts';
+import { importAll } from '../../store/import/testing.ts';
 import { buildReport } from '../build.ts';
 import { CSV_COLUMNS, csvHeader, csvRow, type Definition, reportMarkdown, SeenReducer, TOOL_FORMATS } from './index.ts';
 
@@ -104,7 +104,7 @@ describe('vllm', () => {
       for (const tool of ['vllm', 'guidellm'] as const) {
         const path = join(dir, `${tool}.json`);
         writeFileSync(path, JSON.stringify(TOOL_FORMATS[tool](input())));
-        const { records: again } = await importResults(path);
+        const { records: again } = await importAll(path);
         expect(again).toHaveLength(4);
         expect(again.filter((r) => r.outcome === 'completed')).toHaveLength(3);
         expect(again[0]!.stamps.lastOutput! - again[0]!.stamps.dispatched!).toBeCloseTo(160, 3);

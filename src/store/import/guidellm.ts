@@ -1,6 +1,9 @@
-/** GuideLLM's `benchmarks.json`: a list of benchmarks, each with its requests; wall times in seconds. */
+/**
+ * GuideLLM's report: a list of benchmarks, each with its requests; wall times in seconds. Until 0.2 the times stood in the
+ * request itself (`start_time`, `first_token_time`), in 0.3 in `scheduler_info.request_timings`, later in `info.timings`.
+ */
 import { InputError } from '../../base/errors.ts';
-import { Fields, type Imported, outcomeOfError, recordOfKnown } from './imported.ts';
+import { ENDS_ONLY, Fields, type Imported, outcomeOfError, recordOfKnown } from './imported.ts';
 
 const GROUPS = ['successful', 'incomplete', 'errored'] as const;
 
@@ -14,15 +17,22 @@ export function importGuidellm(value: unknown, where: string): Imported {
       const at = `${where}: requests.${group}[${i}]`;
       const fields = new Fields(request, at);
       const info = fields.object('info') ?? fields.object('scheduler_info');
-      const timings = info?.object('timings') ?? info?.object('request_timings');
-      if (!timings) throw fields.wrong('info', "an object with 'timings'");
+      const timings = info?.object('timings') ?? info?.object('request_timings') ?? fields;
+      if (timings === fields && !fields.has('start_time') && group === 'successful') {
+        throw fields.wrong('info', "an object with 'timings'");
+      }
       const start =
-        timings.number('request_start') ?? timings.number('resolve_start') ?? fields.number('request_start_time');
+        timings.number('request_start') ??
+        timings.number('resolve_start') ??
+        fields.number('request_start_time') ??
+        fields.number('start_time');
       if (start === undefined) {
         if (group === 'successful') throw timings.wrong('request_start', 'a time in seconds');
         return; // never begun
       }
-      all.push({ group, fields, timings, start, target: timings.number('targeted_start') ?? start });
+      // −1: none was set.
+      const target = timings.number('targeted_start') ?? info?.number('targeted_start_time');
+      all.push({ group, fields, timings, start, target: target !== undefined && target > 0 ? target : start });
     });
   }
   if (all.length === 0) {
@@ -34,20 +44,24 @@ export function importGuidellm(value: unknown, where: string): Imported {
   all.sort((a, b) => a.start - b.start);
   const ms = (t: number): number => 1000 * (t - origin);
   let planned = 0;
+  let early = 0;
   const records = all.map(({ group, fields, timings, start, target }, operation) => {
-    const first = timings.number('first_token_iteration') ?? timings.number('first_iteration');
-    const last = timings.number('last_token_iteration') ?? timings.number('last_iteration');
+    const first =
+      timings.number('first_token_iteration') ?? timings.number('first_iteration') ?? fields.number('first_token_time');
+    const last =
+      timings.number('last_token_iteration') ?? timings.number('last_iteration') ?? fields.number('last_token_time');
     const answer = timings.number('first_output_token_iteration');
-    const end = timings.number('request_end') ?? timings.number('resolve_end');
-    const error = (fields.object('info') ?? fields).text('error') ?? '';
+    const end = timings.number('request_end') ?? timings.number('resolve_end') ?? fields.number('end_time');
+    if (first !== undefined && first < start) early++;
+    const error = fields.object('info')?.text('error') ?? fields.text('error') ?? fields.text('error_message') ?? '';
     const failed =
       group === 'successful'
         ? undefined
         : group === 'errored'
           ? outcomeOfError(error)
           : { outcome: 'undecided' as const, reason: 'incomplete' };
-    const output = fields.object('output_metrics')?.count('text_tokens') ?? fields.number('output_tokens');
-    const input = fields.object('input_metrics')?.count('text_tokens') ?? fields.number('prompt_tokens');
+    const output = countOf(fields.object('output_metrics')) ?? fields.number('output_tokens');
+    const input = countOf(fields.object('input_metrics')) ?? fields.number('prompt_tokens');
     if (target < start) planned++;
     return recordOfKnown(operation, {
       start: ms(start),
@@ -62,11 +76,19 @@ export function importGuidellm(value: unknown, where: string): Imported {
       ...(failed && { reason: failed.reason, detail: error }),
     });
   });
-  const strategy = benchmark.object('config')?.object('strategy');
-  const rate = strategy?.has('rate') ? Number(strategy.text('rate')) : Number.NaN;
+  const strategy =
+    benchmark.object('config')?.object('strategy') ??
+    benchmark.object('args')?.object('strategy') ??
+    benchmark.object('scheduler')?.object('strategy');
+  const number = (key: string): number => (strategy?.has(key) ? Number(strategy.text(key)) : Number.NaN);
+  const rate = number('rate');
+  const streams = number('streams');
+  const sampled = benchmark.object('sampled_size') !== undefined;
   return {
     tool: 'guidellm',
     records,
+    count: records.length,
+    ...(streams > 0 && { concurrency: streams }),
     endsOnly: true,
     epochWall: 1000 * origin,
     ...(rate > 0 && { rate }),
@@ -74,9 +96,16 @@ export function importGuidellm(value: unknown, where: string): Imported {
       planned > 0
         ? 'the clock starts at its targeted start'
         : 'targeted starts are not in the file: the clock starts at dispatch, so queueing in that client is in no figure',
-      'only the first and the last output of a request are in the file: chunk gaps, ITL and the largest gap are unknown; what is shown under those names is the whole decode time',
+      ENDS_ONLY,
+      ...(early > 0 ? [`${early} requests have a first token before their start: a TTFT of 0 is shown for them`] : []),
+      ...(sampled ? ['the requests in the file are a sample: rates and goodput are of the sample alone'] : []),
       'its stamps are wall time: a clock that was set meanwhile is in the figures',
       'what was incomplete at the end is undecided',
     ],
   };
+}
+
+/** Tokens of text, or of all kinds. */
+function countOf(metrics: Fields | undefined): number | undefined {
+  return metrics?.count('text_tokens') ?? metrics?.count('total_tokens');
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { contractOf } from '../../core/contract.ts';
 import { judgeRecord } from '../../core/judge.ts';
-import { importResults } from './index.ts';
+import { importAll } from './testing.ts';
 
 const SAMPLES = join(import.meta.dirname, '..', '..', '..', 'samples', 'results');
 const dir = mkdtempSync(join(tmpdir(), 'goodput-import-'));
@@ -25,7 +25,7 @@ describe('importResults', () => {
     ['guidellm.json', 'guidellm', 'usage', [60]],
     ['aiperf.jsonl', 'aiperf', 'tokenizer', [10, 20, 30]],
   ] as const)('reads the five requests of %s', async (name, tool, source, gaps) => {
-    const found = await importResults(sample(name));
+    const found = await importAll(sample(name));
     expect(found.tool).toBe(tool);
     expect(found.records).toHaveLength(5);
     expect(found.cannotTell.length).toBeGreaterThan(0);
@@ -51,19 +51,17 @@ describe('importResults', () => {
 
   it('takes start times where the file has them, and says where not', async () => {
     const starts = async (name: string) =>
-      (await importResults(sample(name))).records.map((r) => Math.round(r.stamps.dispatched!));
+      (await importAll(sample(name))).records.map((r) => Math.round(r.stamps.dispatched!));
     expect(await starts('vllm.json')).toEqual([0, 100, 200, 300, 400]);
     expect(await starts('aiperf.jsonl')).toEqual([0, 100, 200, 300, 400]);
     expect(await starts('sglang.jsonl')).toEqual([0, 0, 0, 0, 0]);
-    expect((await importResults(sample('sglang.jsonl'))).cannotTell.join()).toMatch(/start times are not in the file/);
+    expect((await importAll(sample('sglang.jsonl'))).cannotTell.join()).toMatch(/start times are not in the file/);
   });
 
   it('asks which of several runs', async () => {
-    await expect(importResults(sample('sglang-two-runs.jsonl'))).rejects.toThrow(
-      /holds 2 runs; say which with --entry/,
-    );
-    expect((await importResults(sample('sglang-two-runs.jsonl'), 2)).records).toHaveLength(5);
-    await expect(importResults(sample('sglang-two-runs.jsonl'), 3)).rejects.toThrow(/holds 2 runs/);
+    await expect(importAll(sample('sglang-two-runs.jsonl'))).rejects.toThrow(/holds 2 runs; say which with --entry/);
+    expect((await importAll(sample('sglang-two-runs.jsonl'), 2)).records).toHaveLength(5);
+    await expect(importAll(sample('sglang-two-runs.jsonl'), 3)).rejects.toThrow(/holds 2 runs/);
   });
 
   it.each([
@@ -89,8 +87,8 @@ describe('importResults', () => {
     ['sglang.jsonl', () => '[1, 2]', /no result file known here/],
   ])('says in one line what is wrong with a damaged %s', async (name, change, about) => {
     const path = damaged(name, change);
-    await expect(importResults(path)).rejects.toThrow(about);
-    const message = await importResults(path).catch((e: Error) => e.message);
+    await expect(importAll(path)).rejects.toThrow(about);
+    const message = await importAll(path).catch((e: Error) => e.message);
     expect(message).not.toContain('\n');
   });
 });

@@ -8,7 +8,9 @@ import { timelineOf } from '../../core/timeline.ts';
 export interface Imported {
   /** The tool whose results these are. */
   readonly tool: string;
-  readonly records: readonly RequestRecord[];
+  /** In any order; each is an operation, numbered by when it began. Read once. */
+  readonly records: Iterable<RequestRecord> | AsyncIterable<RequestRecord>;
+  readonly count: number;
   readonly model?: string;
   /** Offered load in words and numbers, as far as the file says. */
   readonly rate?: number;
@@ -35,6 +37,8 @@ export interface Known {
   readonly output?: number;
   readonly countedBy: 'server' | 'tokenizer';
   readonly reasoning?: number;
+  /** Default true. Of a whole answer the one receipt is its end. */
+  readonly streamed?: boolean;
   readonly status?: number;
   readonly outcome: Outcome;
   readonly reason?: string;
@@ -62,7 +66,7 @@ export function recordOfKnown(operation: number, k: Known): RequestRecord {
     class: 'default',
     ...(k.session !== undefined && { session: k.session }),
     ...(k.turn !== undefined && { turn: k.turn }),
-    asked: { input: k.input ?? 0, output: 0, choices: 1, stream: true },
+    asked: { input: k.input ?? 0, output: 0, choices: 1, stream: k.streamed ?? true },
     stamps: {
       scheduled,
       dispatched,
@@ -79,7 +83,7 @@ export function recordOfKnown(operation: number, k: Known): RequestRecord {
     },
     ...(k.status !== undefined && { status: k.status }),
     timeline: timelineOf(at),
-    streamed: true,
+    streamed: k.streamed ?? true,
     ...(k.countedBy === 'server' &&
       completed &&
       k.output !== undefined && {
@@ -101,6 +105,25 @@ export function recordOfKnown(operation: number, k: Known): RequestRecord {
     coalesced: 0,
     unclassified: 0,
   };
+}
+
+/** What every file without a schedule leaves unknown. */
+export const UNSCHEDULED =
+  'when requests were scheduled is not in the file: the clock starts at dispatch, so queueing in that client is in no figure';
+export const NO_TRUNCATION = 'a stream cut short without an error counts as completed there, and so here';
+export const ENDS_ONLY =
+  'only the first and the last output of a request are in the file: chunk gaps, ITL and the largest gap are unknown; what is shown under those names is the whole decode time';
+
+/** Which operation each request is, by when it began. */
+export function ranks(starts: ArrayLike<number>): Uint32Array {
+  const order = Uint32Array.from({ length: starts.length }, (_, i) => i).sort(
+    (a, b) => starts[a]! - starts[b]! || a - b,
+  );
+  const rank = new Uint32Array(starts.length);
+  order.forEach((i, operation) => {
+    rank[i] = operation;
+  });
+  return rank;
 }
 
 /** What an error text or code of another tool amounts to. */

@@ -1,7 +1,7 @@
 /** `vllm bench serve --save-result --save-detailed`, and what shares its shape: lists with an entry a request, in seconds. */
 import { InputError } from '../../base/errors.ts';
 import type { RequestRecord } from '../../core/record.ts';
-import { Fields, type Imported, outcomeOfError, recordOfKnown } from './imported.ts';
+import { Fields, type Imported, NO_TRUNCATION, outcomeOfError, recordOfKnown, UNSCHEDULED } from './imported.ts';
 
 export function importVllm(value: unknown, where: string): Imported {
   const file = new Fields(value, where);
@@ -12,6 +12,7 @@ export function importVllm(value: unknown, where: string): Imported {
   return {
     tool: 'vllm bench',
     records: requests.records,
+    count: requests.records.length,
     endsOnly: false,
     ...(file.has('model_id') && { model: file.text('model_id') as string }),
     ...(rate > 0 && Number.isFinite(rate) && { rate }),
@@ -25,7 +26,7 @@ export function importVllm(value: unknown, where: string): Imported {
         ? []
         : [`its clock starts once one of ${concurrency} slots is free: time spent waiting for one is in no figure`]),
       'its first chunk may be an empty role chunk: TTFT may be too small, the first gap too large',
-      'a stream cut short without an error counts as completed there, and so here',
+      NO_TRUNCATION,
     ],
   };
 }
@@ -86,7 +87,7 @@ export function requestsOfLists(
   return {
     records,
     cannotTell: [
-      'when requests were scheduled is not in the file: the clock starts at dispatch, so queueing in that client is in no figure',
+      UNSCHEDULED,
       ...(starts ? [] : ['start times are not in the file: arrivals, rates and the order of requests are unknown']),
       'chunk stamps are sums of its gaps; E2E ends with the last chunk',
       'a failure’s time is not in the file',

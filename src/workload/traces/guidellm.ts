@@ -41,7 +41,8 @@ export async function readGuideLlm(chunks: Chunks, what: string, options?: Trace
       scalar(path, value) {
         if (!open || path.length < 6 || typeof value !== 'number') return;
         const key = path.at(-1) as string;
-        if (key === 'targeted_start') open.targeted = value;
+        // Until 0.2 −1 says that none was set.
+        if ((key === 'targeted_start' || key === 'targeted_start_time') && value > 0) open.targeted = value;
         else if (STARTS.has(key)) open.started ??= value;
         else if (path.length === 6 && key === 'prompt_tokens') open.input = value;
         else if (path.length === 6 && key === 'output_tokens') open.output = value;

@@ -1,7 +1,7 @@
 /** A diagnosis for people: a terminal, and Markdown for an incident page. */
 import { oneLine } from '../base/errors.ts';
 import type { Amount, Diagnosis, Fact, FixCheck, RankedCause, Support } from '../diagnose/index.ts';
-import { NAMED } from '../diagnose/index.ts';
+import { NAMED, TPOT_PARTS } from '../diagnose/index.ts';
 import { paint, table, wrapText } from '../report/text.ts';
 
 interface Output {
@@ -46,6 +46,11 @@ export function diagnosisText(d: Diagnosis, fixes: readonly FixCheck[], out: Out
     for (const f of factorTexts(d)) say(f);
     const tail = tailText(d);
     if (tail) say(tail);
+  }
+  const later = tpotRows(d);
+  if (later.length > 1) {
+    lines.push('', p.bold('Where the change of mean TPOT went (ms a token)'), ...table(later));
+    for (const note of d.attributionTpot.notes) say(note);
   }
   if (d.causes.length > 0) {
     lines.push('', p.bold(d.reversed ? 'Causes that are gone, ranked' : 'Causes, ranked'));
@@ -113,15 +118,41 @@ const NAMES = [
 function attributionRows(d: Diagnosis): string[][] {
   const { total, parts, residual } = d.attribution;
   if (!total) return [];
-  const row = (name: string, a: Amount | undefined): string[] =>
-    a
-      ? [name, signed(a.value), `${signed(a.low)} … ${signed(a.high)}`, share(a.value, total.value), SOURCE[a.source]]
-      : [name, 'not known', '', '', ''];
+  const row = rowOf(total);
   return [
     ['', 'Δ', '95 % interval', 'share', 'from'],
     ...NAMES.map(([id, name]) => row(name, parts[id])),
     row('residual', residual),
     row('Δ mean TTFT', total),
+  ];
+}
+
+const rowOf =
+  (total: Amount) =>
+  (name: string, a: Amount | undefined): string[] =>
+    a
+      ? [name, signed(a.value), `${signed(a.low)} … ${signed(a.high)}`, share(a.value, total.value), SOURCE[a.source]]
+      : [name, 'not known', '', '', ''];
+
+const TPOT_NAMES = {
+  batch: 'batch growth',
+  interference: 'prefill interference',
+  preemption: 'preemption',
+  speculation: 'speculative acceptance',
+  stalls: 'synchronous stalls',
+} as const;
+
+/** Where there is a change of TPOT to speak of: a table of five times nothing helps no one. */
+function tpotRows(d: Diagnosis): string[][] {
+  const { total, parts, residual } = d.attributionTpot;
+  const moved = d.change.changes.some((c) => (c.id === 'tpot' || c.id === 'itl_p50' || c.id === 'itl_p99') && c.shown);
+  if (!total || !moved) return [];
+  const row = rowOf(total);
+  return [
+    ['', 'Δ', '95 % interval', 'share', 'from'],
+    ...TPOT_PARTS.map((part) => row(TPOT_NAMES[part], parts[part])),
+    row('residual', residual),
+    row('Δ mean TPOT', total),
   ];
 }
 
@@ -196,6 +227,18 @@ export function diagnosisMarkdown(d: Diagnosis, fixes: readonly FixCheck[]): str
     lines.push('', ...factorTexts(d).map(md));
     const tail = tailText(d);
     if (tail) lines.push('', md(tail));
+  }
+  const later = tpotRows(d);
+  if (later.length > 1) {
+    lines.push(
+      '',
+      '**Where the change of mean TPOT went (ms a token)**',
+      '',
+      '| part | Δ | 95 % interval | share | from |',
+      '|---|---:|---|---:|---|',
+    );
+    for (const [name = '', ...cells] of later.slice(1)) lines.push(`| ${name} | ${cells.join(' | ')} |`);
+    if (d.attributionTpot.notes.length > 0) lines.push('', ...d.attributionTpot.notes.map(md));
   }
   for (const c of d.causes.slice(0, shownCauses(d))) lines.push('', ...causeMarkdown(c));
   for (const fix of fixes) lines.push('', `**What would fix it**: ${md(fix.text)}`);

@@ -1,5 +1,6 @@
 /** Two sides → is there a change → additive attribution → ranked causes, or `unknown`. */
 import { type Attribution, attribute } from './attribution.ts';
+import { attributeTpot, type TpotAttribution } from './attribution-tpot.ts';
 import type { Cause, Locus } from './causes/index.ts';
 import { type ChangeTest, changeTest, DEFAULT_SPREAD } from './change.ts';
 import { type Changes, onlyOwnSettings, reversedChanges } from './changes.ts';
@@ -34,6 +35,8 @@ export interface Diagnosis {
   readonly none: number;
   readonly change: ChangeTest;
   readonly attribution: Attribution;
+  /** Of TPOT, ms a token. */
+  readonly attributionTpot: TpotAttribution;
   readonly facts: Facts;
   readonly ruledOut: readonly RuledOut[];
   readonly missing: readonly Missing[];
@@ -65,6 +68,7 @@ export function diagnose(a: Side, b: Side, options: DiagnoseOptions = {}): Diagn
   const [from, to] = reversed ? [b, a] : [a, b];
   const [x, y] = reversed ? [measures.b, measures.a] : [measures.a, measures.b];
   const attribution = attribute(a, b, measures.a, measures.b);
+  const attributionTpot = attributeTpot(a, b, measures.a, measures.b);
   const asked = reversed ? attribute(from, to, x, y) : attribution;
   const facts = factsOf({
     sideA: from,
@@ -89,6 +93,7 @@ export function diagnose(a: Side, b: Side, options: DiagnoseOptions = {}): Diagn
     none: scores.none,
     change,
     attribution,
+    attributionTpot,
     facts,
     ruledOut: verdict === 'not-shown' ? [] : ruledOut(facts, scores),
     missing:

@@ -1,5 +1,6 @@
 /** Evidence of two windows → additive attribution → ranked causes, or `unknown`. Pure; runs in a browser. */
 export * from './attribution.ts';
+export * from './attribution-tpot.ts';
 export * from './causes/index.ts';
 export * from './change.ts';
 export * from './changes.ts';

@@ -1,5 +1,6 @@
 /** A diagnosis as JSON. Keys are never changed or removed within a schema version; what is not known is null. */
 import type { Amount, Attribution } from './attribution.ts';
+import { TPOT_PARTS, type TpotAttribution, type TpotPart } from './attribution-tpot.ts';
 import type { Diagnosis, RankedCause } from './diagnose.ts';
 import type { Fact } from './facts.ts';
 import type { Support } from './score.ts';
@@ -26,7 +27,9 @@ export function diagnosisObject(d: Diagnosis, fixes: readonly FixCheck[] = []): 
     causes: d.causes.map(causeObject),
     none_of_these: round(d.none),
     attribution_ms: attributionMs(d.attribution),
+    attribution_tpot_ms: attributionTpotMs(d.attributionTpot),
     attribution: attributionObject(d.attribution),
+    attribution_tpot: attributionTpotObject(d.attributionTpot),
     ruled_out: d.ruledOut.map((r) => ({ id: r.id, label: r.label, because: r.because.map(factObject) })),
     missing: d.missing.map((m) => ({ what: m.what, side: m.side, decides: m.decides, how: m.how })),
     change: {
@@ -107,11 +110,38 @@ export function attributionMs({ parts, residual }: Attribution): Record<string, 
   };
 }
 
+export const TPOT_KEYS: Readonly<Record<TpotPart, string>> = {
+  batch: 'batch_growth',
+  interference: 'prefill_interference',
+  preemption: 'preemption',
+  speculation: 'speculative_acceptance',
+  stalls: 'synchronous_stalls',
+};
+
+/** Milliseconds a token; null where the data do not tell. */
+export function attributionTpotMs({ parts, residual }: TpotAttribution): Record<string, number | null> {
+  const of = (a: Amount | undefined): number | null => (a ? round(a.value) : null);
+  return {
+    ...Object.fromEntries(TPOT_PARTS.map((part) => [TPOT_KEYS[part], of(parts[part])])),
+    residual: of(residual),
+  };
+}
+
+function attributionTpotObject({ total, parts, residual, notes }: TpotAttribution): object {
+  return {
+    total: amount(total),
+    parts: Object.fromEntries(TPOT_PARTS.map((part) => [TPOT_KEYS[part], amount(parts[part])])),
+    residual: amount(residual),
+    notes,
+  };
+}
+
+const amount = (x: Amount | undefined): object | null =>
+  x
+    ? { value: round(x.value), low: round(x.low), high: round(x.high), source: x.source, population: x.population }
+    : null;
+
 function attributionObject(a: Attribution): object {
-  const amount = (x: Amount | undefined): object | null =>
-    x
-      ? { value: round(x.value), low: round(x.low), high: round(x.high), source: x.source, population: x.population }
-      : null;
   return {
     total: amount(a.total),
     parts: Object.fromEntries(Object.entries(a.parts).map(([name, x]) => [name, amount(x)])),

@@ -1,11 +1,12 @@
 /**
- * A closed loop of paced streams over plain sockets: `node proxy-client.mjs PORT STREAMS SECONDS [STAGGER_MS]`. Stamps the
- * first token of each answer and counts events; prints one JSON line. Streams start spread over STAGGER_MS, so that they do
- * not tick together.
+ * A closed loop of paced streams over plain sockets: `node proxy-client.mjs PORT STREAMS SECONDS [STAGGER_MS] [TOGETHER]`.
+ * Stamps the first token of each answer and counts events; prints one JSON line. Streams start spread over STAGGER_MS, so
+ * that they do not tick together: by the golden ratio, since even steps would fall on the same phase of the token interval
+ * again and again. With TOGETHER, so many start, tick, end and ask again at the same time.
  */
 import { connect } from 'node:net';
 
-const [port, streams, seconds, stagger = '1000'] = process.argv.slice(2).map(Number);
+const [port, streams, seconds, stagger = 1000, together = 1] = process.argv.slice(2).map(Number);
 const body = '{"model":"mock","stream":true,"messages":[{"role":"user","content":"hi"}]}';
 const request = Buffer.from(
   `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -72,7 +73,10 @@ function report() {
   process.exit(0);
 }
 
-for (let i = 0; i < streams; i++) setTimeout(() => stream(true), (i * stagger) / streams);
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+for (let i = 0; i < streams; i++) {
+  setTimeout(() => stream(true), ((Math.floor(i / together) * GOLDEN) % 1) * stagger);
+}
 setTimeout(() => {
   stopping = true;
 }, seconds * 1000);

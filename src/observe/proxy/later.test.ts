@@ -92,11 +92,27 @@ describe('what is done later', () => {
       });
     }
     expect(turn()).toBe(1);
+    expect(seen).toEqual([]); // a burst: what follows it goes first
+    expect(turn()).toBe(1);
     expect(seen.length).toBeGreaterThan(0);
     expect(seen.length).toBeLessThan(50);
     while (turn() > 0);
     expect(seen).toEqual(Array.from({ length: 100 }, (_, i) => i).filter((i) => i !== 3));
     expect(defects).toBe(1);
+  });
+
+  it('waits for a burst to pass, though not for ever', () => {
+    const { schedule, turn } = loop();
+    const later = new Later(() => 0, expect.fail, schedule);
+    let done = 0;
+    let turns = 0;
+    while (done === 0 && turns < 1000) {
+      for (let i = 0; i < 5; i++) later.do(() => done++);
+      turn();
+      turns++;
+    }
+    expect(turns).toBeGreaterThan(2);
+    expect(turns).toBeLessThan(100);
   });
 
   it('is done at once when someone asks, notes made by notes included at the next turn', () => {

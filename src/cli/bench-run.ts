@@ -3,6 +3,7 @@ import { messageOf } from '../base/errors.ts';
 import { type Contract, contractFor, contractOf } from '../core/contract.ts';
 import type { Drive } from '../drive/drive.ts';
 import type { Report } from '../report/index.ts';
+import { drawnAhead } from '../workload/ahead.ts';
 import type { Cli } from './command.ts';
 import { confirmPlan } from './confirm.ts';
 import { workloadFacts } from './load-facts.ts';
@@ -144,8 +145,9 @@ async function measure(
     );
   }
   const watch = selfWatch();
+  const offers = workloadOf(load, seed);
   const running = drive(
-    workloadOf(load, seed),
+    load.concurrency === undefined ? drawnAhead(offers, host.clock) : offers,
     target.engine,
     host.clock,
     {

@@ -1,4 +1,5 @@
 /** What arrives when, and what each request asks for. Pure: files are handed in as streams of text. */
+export * from './ahead.ts';
 export * from './arrivals.ts';
 export * from './classes.ts';
 export * from './dataset.ts';

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { emulate, folderOf, run, type Served, scratch } from './cli.ts';
 
@@ -136,5 +138,48 @@ describe('bench --replay', () => {
     const again = await run(['bench', server.url, '--replay', trace, '--rate', '5']);
     expect(again.code).toBe(2);
     expect(again.stderr).toMatch(/--rate: the trace says it/);
+  });
+});
+
+describe('a trace on the wire', () => {
+  it('arrives as planned to the microsecond, its hashes as shared text', async () => {
+    const bench = join(import.meta.dirname, '..', '..', 'bench', 'workload', 'replay.mjs');
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [bench, join(SAMPLES, 'mooncake.jsonl'), '--time-scale', '0.1'],
+      { timeout: 60_000 },
+    ).catch((error: { stdout: string }) => error); // how late it was sent is the machine's to answer
+    expect(stdout).toMatch(/planned: 0 missing, 0 moved/);
+    const [, named, different, received, seen] =
+      /names (\d+) whole blocks, (\d+) of them different; received (\d+), (\d+) different/.exec(stdout) ?? [];
+    expect(Number(named)).toBeGreaterThan(3);
+    expect([received, seen]).toEqual([named, different]);
+  });
+
+  it('replays conversations as sessions, the turns after the answers', async () => {
+    const trace = join(dir, 'burst.csv');
+    writeFileSync(
+      trace,
+      `Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n${[
+        '0,1,0.1,ChatGPT,20,4,24,Conversation log',
+        '0.2,2,0.1,ChatGPT,20,4,24,Conversation log',
+        '0.4,1,0.1,ChatGPT,40,4,44,Conversation log',
+        '0.9,1,0.1,ChatGPT,64,4,68,Conversation log',
+      ].join('\n')}\n`,
+    );
+    const done = await run(['bench', server.url, '--replay', trace, '--sessions', ...SLO, '--out', dir, '--json']);
+    const report = JSON.parse(done.stdout);
+    expect(report.cohort).toMatchObject({ offered: 4, good: 4 });
+    expect(report.arrivals).toMatchObject({ process: 'trace', unit: 'sessions' });
+    const rows = (await run(['report', folderOf(done), '--format', 'csv'])).stdout.trim().split(/\r?\n/).slice(1);
+    const cells = rows.map((row) => row.split(',')).sort((a, b) => Number(a[0]) - Number(b[0]));
+    expect(cells.map((c) => [c[3], c[4]])).toEqual([
+      ['0', '0'],
+      ['1', '0'],
+      ['0', '1'],
+      ['0', '2'],
+    ]);
+    // 0.3 s after the end of the answer before it, whenever that was.
+    expect(Number(cells[2]![6]) - Number(cells[0]![11])).toBeCloseTo(300, 1);
   });
 });

@@ -1,6 +1,6 @@
 /**
  * The change of mean TPOT as a sum: what larger batches, prompts in the same steps, preemption, fewer accepted drafts and
- * stalls of the whole process each added. A request's TPOT is its middle gap a token, and what its longer gaps took beyond
+ * stalls of the whole process each added. A request's TPOT is its middle step a token, and what its longer ones took beyond
  * it; both add up over requests. What the data cannot tell apart is said, and left in the residual.
  */
 import type { Millis } from '../base/units.ts';
@@ -25,6 +25,7 @@ export interface TpotAttribution {
 interface Split {
   readonly total: Estimate;
   readonly step: Estimate;
+  readonly batch?: Batch | undefined;
   /** By the client's records. */
   readonly long?: Estimate;
   readonly prefill?: Estimate;
@@ -102,18 +103,20 @@ function fromMiddle(total: Estimate, middle: Estimate): Split {
 function fromRows({ requests }: Side, total: Estimate): Split | undefined {
   const rows = requests?.rows.filter((r) => r.tpot !== undefined) ?? [];
   const later = (r: RequestRow): number => (r.output ?? r.chunks) - 1;
-  const own = rows.filter((r) => r.middle !== undefined && r.chunks > 3 && later(r) > 0);
+  const own = rows.filter((r) => r.step !== undefined && r.chunks > 3 && later(r) > 0);
   if (own.length < 0.9 * rows.length) return undefined;
   const mean = (of: (r: RequestRow) => Millis): Estimate | undefined =>
     meanEstimate(own.map(of), 'requests', `${own.length} requests`);
   const paused = (kind: 'prefill' | 'joint' | 'alone') => mean((r) => (r.paused?.[kind] ?? 0) / later(r));
-  const step = mean((r) => (r.middle! * (r.chunks - 1)) / later(r));
+  const steps = (r: RequestRow): number => r.steps ?? r.chunks - 1;
+  const step = mean((r) => (r.step! * steps(r)) / later(r));
   const long = mean((r) => {
     const pausedAll = r.paused ? r.paused.prefill + r.paused.joint + r.paused.alone : 0;
-    return r.tpot! - (r.middle! * (r.chunks - 1) + pausedAll) / later(r);
+    return r.tpot! - (r.step! * steps(r) + pausedAll) / later(r);
   });
   const [prefill, joint, alone] = [paused('prefill'), paused('joint'), paused('alone')];
-  return step && long && prefill && joint && alone ? { total, step, long, prefill, joint, alone } : undefined;
+  const batch = batchFrom(own, (r) => (r.step! * steps(r)) / later(r));
+  return step && long && prefill && joint && alone ? { total, step, batch, long, prefill, joint, alone } : undefined;
 }
 
 /** The middle step from the inter-token histogram; what the mean lies beyond it. */
@@ -161,6 +164,14 @@ function steps(
     restSe = Math.hypot(restSe, parts.speculation.se);
     scale = 0.5 * (1 + accepted.a.value / Math.max(accepted.b.value, 1e-9));
   }
+  const own = x.batch && y.batch ? batchOf(x.batch, y.batch, rest, restSe) : undefined;
+  if (own) {
+    parts.batch = amountOf(own.value, own.se, x.step);
+    notes.push(
+      `batch growth: by how steps went with the streams under way within each run (${round(own.slope)} ms a token and stream), over ${round(x.batch!.mean)} → ${round(y.batch!.mean)} streams`,
+    );
+    return;
+  }
   const running = both(a, b, 'running');
   if (!running || !(running.a.value > 0)) {
     notes.push(
@@ -168,23 +179,86 @@ function steps(
     );
     return;
   }
-  // A step is a constant and a part that grows with the batch; at most all of it does.
+  // A step is a constant and a part that grows with the batch: between nothing and all of it does.
   const growth = running.b.value / running.a.value - 1;
   const bound = x.step.value * scale * growth;
-  const value = growth > 0 ? Math.min(Math.max(rest, 0), bound) : Math.max(Math.min(rest, 0), bound);
-  const spread =
-    x.step.value *
-    scale *
-    (running.b.value / running.a.value) *
-    Math.hypot(running.a.se / running.a.value, running.b.se / Math.max(running.b.value, 1e-9));
-  const se = Math.min(restSe + Math.abs(rest - value), Math.hypot(restSe, spread));
-  const own = amountOf(value, se, { source: running.a.source, population: running.a.population });
-  // What larger batches add is not told from steps slower at the same batch: it may be none of it.
-  parts.batch = value > 0 ? { ...own, low: Math.min(0, own.low) } : { ...own, high: Math.max(0, own.high) };
-  if (Math.abs(value) > 0.05 * x.step.value)
+  const most = growth > 0 ? Math.min(Math.max(rest, 0), bound) : Math.max(Math.min(rest, 0), bound);
+  const se = Math.hypot(restSe, most / 4);
+  const half = amountOf(most / 2, se, { source: running.a.source, population: running.a.population });
+  parts.batch = { ...half, low: Math.min(half.low, 0, most), high: Math.max(half.high, 0, most) };
+  if (Math.abs(most) > 0.05 * x.step.value)
     notes.push(
-      `batch growth: at most all that steps without a prompt grew by, and no more than in proportion to the requests running (${round(running.a.value)} → ${round(running.b.value)}); steps slower at the same batch are not told from it`,
+      `batch growth: between nothing and ${most > 0 ? '+' : '−'}${round(Math.abs(most))} ms a token, in proportion to the requests running (${round(running.a.value)} → ${round(running.b.value)}); steps slower at the same batch are not told from it, and the middle is taken`,
     );
+}
+
+/** Streams under way, and by how much a step goes with them, ms a token and stream. */
+interface Batch {
+  readonly mean: number;
+  readonly slope: number;
+  readonly se: number;
+}
+
+function batchOf(x: Batch, y: Batch, rest: number, restSe: number) {
+  const slope = (x.slope + y.slope) / 2;
+  const value = slope * (y.mean - x.mean);
+  const se = Math.abs(y.mean - x.mean) * Math.hypot(x.se, y.se) * 0.5;
+  // Not where it tells less than the change itself does.
+  return se < Math.max(0.5 * Math.abs(rest), 2 * restSe)
+    ? { value, se: Math.hypot(se, 0.2 * restSe), slope }
+    : undefined;
+}
+
+/** Least squares of the middle step, a token, on the mean number of streams under way during the request. */
+function batchFrom(rows: readonly RequestRow[], of: (r: RequestRow) => number): Batch | undefined {
+  const spans = rows
+    .filter((r) => r.ttft !== undefined && r.latency !== undefined && r.latency > r.ttft)
+    .map((r) => ({ from: r.at + r.ttft!, to: r.at + r.latency!, y: of(r) }));
+  if (spans.length < 60) return undefined;
+  const events = spans.flatMap(({ from, to }) => [
+    { t: from, by: 1 },
+    { t: to, by: -1 },
+  ]);
+  events.sort((p, q) => p.t - q.t);
+  // ∫ streams dt up to each event.
+  const times = new Float64Array(events.length);
+  const held = new Float64Array(events.length);
+  const count = new Float64Array(events.length);
+  let streams = 0;
+  let area = 0;
+  events.forEach((e, i) => {
+    if (i > 0) area += streams * (e.t - times[i - 1]!);
+    streams += e.by;
+    times[i] = e.t;
+    held[i] = area;
+    count[i] = streams;
+  });
+  const upTo = (t: number): number => {
+    let low = 0;
+    let high = times.length;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (times[mid]! <= t) low = mid + 1;
+      else high = mid;
+    }
+    return low === 0 ? 0 : held[low - 1]! + count[low - 1]! * (t - times[low - 1]!);
+  };
+  const n = spans.length;
+  const c = spans.map(({ from, to }) => (upTo(to) - upTo(from)) / (to - from));
+  const mean = c.reduce((s, v) => s + v, 0) / n;
+  const meanY = spans.reduce((s, v) => s + v.y, 0) / n;
+  let xx = 0;
+  let xy = 0;
+  spans.forEach(({ y }, i) => {
+    xx += (c[i]! - mean) ** 2;
+    xy += (c[i]! - mean) * (y - meanY);
+  });
+  if (!(xx > 0.01 * n)) return undefined;
+  const slope = xy / xx;
+  let off = 0;
+  spans.forEach(({ y }, i) => void (off += (y - meanY - slope * (c[i]! - mean)) ** 2));
+  // Neighbours share their batch: a fifth of them counts.
+  return { mean, slope, se: Math.sqrt((5 * off) / (n - 2) / xx) };
 }
 
 /** TPOT = step / tokens a step; the change of the second factor, by the midpoint rule. */

@@ -44,10 +44,11 @@ export class RequestFold {
     return { rows, stalls, span, dropped: this.#dropped };
   }
 
-  /** Gaps well beyond the stream's own rhythm: five times its middle gap and 25 ms at least. */
-  #silencesOf({ timeline }: RequestRecord, { each, middle, largest }: Gaps, row: RequestRow): void {
+  /** Gaps well beyond the stream's own rhythm. */
+  #silencesOf({ timeline }: RequestRecord, gaps: Gaps, row: RequestRow): void {
+    const { each, middle, step = middle, together, largest } = gaps;
     const n = timeline.length;
-    const least = Math.max(25, 5 * middle);
+    const least = leastSilence(middle);
     if (n < 4 || largest < least || this.#silences.length >= MAX_SILENCES) return;
     for (let i = 1; i < n; i++) {
       if (each[i - 1]! < least) continue;
@@ -58,21 +59,27 @@ export class RequestFold {
         end: timeline.at[i]!,
         released,
         row,
-        excess: each[i - 1]! - middle,
+        excess: Math.max(0, each[i - 1]! - (step * released) / together),
       });
     }
   }
 }
 
+/** Five times the stream's middle gap, and 25 ms at least. */
+const leastSilence = (middle: Millis): Millis => Math.max(25, 5 * middle);
+
 interface OwnSilence extends Silence {
   readonly row: RequestRow;
-  /** Beyond the stream's middle gap. */
+  /** Beyond the stream's step. */
   readonly excess: Millis;
 }
 
 interface Gaps {
   readonly each: Float64Array;
   readonly middle: Millis;
+  readonly step: Millis | undefined;
+  /** Chunks that usually came together: 1, or what a step of drafts brought. */
+  readonly together: number;
   readonly largest: Millis;
   readonly bunched: number;
 }
@@ -89,7 +96,33 @@ function gapsOf({ timeline }: RequestRecord): Gaps | undefined {
     if (gap > largest) largest = gap;
     if (gap < TOGETHER) bunched++;
   }
-  return { each, middle: each.slice().sort()[(n - 1) >> 1] ?? 0, largest, bunched };
+  const sorted = each.slice().sort();
+  const apart = n - 1 - bunched;
+  const middle = sorted[(n - 1) >> 1] ?? 0;
+  return {
+    each,
+    middle,
+    together: usuallyTogether(each, leastSilence(middle)),
+    step: apart > 0 ? sorted[bunched + (apart >> 1)] : undefined,
+    largest,
+    bunched,
+  };
+}
+
+/** Mean size of the groups of chunks that came at once, those that ended a silence aside: they were held back. */
+function usuallyTogether(each: Float64Array, least: Millis): number {
+  let groups = 0;
+  let chunks = 0;
+  for (let i = 0; i < each.length; ) {
+    let size = 1;
+    while (i + size < each.length && each[i + size]! < TOGETHER) size++;
+    if (each[i]! < least) {
+      groups++;
+      chunks += size;
+    }
+    i += size;
+  }
+  return groups > 0 ? chunks / groups : 1;
 }
 
 export function rowOf(record: RequestRecord, gaps: Gaps | undefined = gapsOf(record)): RequestRow {
@@ -120,6 +153,11 @@ export function rowOf(record: RequestRecord, gaps: Gaps | undefined = gapsOf(rec
     chunks: timeline.length,
     bunched: gaps?.bunched ?? 0,
     ...(gaps && timeline.length > 3 && { middle: gaps.middle }),
+    ...(gaps?.step !== undefined &&
+      timeline.length > 3 && {
+        step: gaps.step,
+        steps: (timeline.length - 1) / gaps.together,
+      }),
   };
 }
 

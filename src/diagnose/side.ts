@@ -35,7 +35,11 @@ export interface RequestRow {
   readonly cached?: number;
   readonly output?: number;
   readonly chunks: number;
-  /** Time its gaps took beyond its middle one, in those gaps that were long for it, by what else was silent; 0 where none. */
+  /** Middle gap among chunks that did not come together: a step, however many tokens it brought. */
+  readonly step?: Millis;
+  /** Steps its later chunks took, by how many usually came together: a silence that ends with several is not one step. */
+  readonly steps?: number;
+  /** Time its gaps took beyond such a step, in those gaps that were long for it, by what else was silent; 0 where none. */
   readonly paused?: Readonly<Record<PauseKind, Millis>>;
   /** Chunks that came within a millisecond of the one before. */
   readonly bunched: number;

@@ -18,7 +18,7 @@ const TOGETHER: Millis = 4;
 const SHARE = 0.6;
 const FEWEST = 3;
 
-/** Of all streams as a first token came (a prompt held the step), of all without one, or of one stream alone. */
+/** Of all streams as a prompt was computed or gave its first token, of all without one, or of one stream alone. */
 export type PauseKind = 'prefill' | 'joint' | 'alone';
 
 export function jointStalls<S extends Silence>(
@@ -27,13 +27,20 @@ export function jointStalls<S extends Silence>(
   each: (silence: S, kind: PauseKind) => void = () => {},
 ): JointStall[] {
   const firsts: Millis[] = [];
+  // Where the server told how long a prefill took: when it began.
+  const begun: Millis[] = [];
+  const ended: Millis[] = [];
   const lasts: Millis[] = [];
   for (const row of rows) {
     if (row.ttft === undefined || row.latency === undefined) continue;
     firsts.push(row.at + row.ttft);
+    if (row.prefill !== undefined && row.prefill > TOGETHER) {
+      begun.push(row.at + row.ttft - row.prefill);
+      ended.push(row.at + row.ttft);
+    }
     lasts.push(row.at + row.latency);
   }
-  firsts.sort((a, b) => a - b);
+  for (const list of [firsts, begun, ended]) list.sort((a, b) => a - b);
   lasts.sort((a, b) => a - b);
   const sorted = [...silences].sort((a, b) => a.end - b.end);
   const found: JointStall[] = [];
@@ -49,11 +56,14 @@ export function jointStalls<S extends Silence>(
     }
     const streams = j - i;
     const active = atMost(firsts, start) - atMost(lasts, start);
-    let kind: PauseKind = 'alone';
+    const near = atMost(firsts, end + TOGETHER) - atMost(firsts, end - TOGETHER);
+    const middle = (start + end) / 2;
+    const computing = near > 0 || atMost(begun, middle) > atMost(ended, middle);
+    // With one or two streams under way nothing can be joint.
+    let kind: PauseKind = active < FEWEST && computing ? 'prefill' : 'alone';
     if (streams >= FEWEST && streams >= SHARE * active) {
-      const near = atMost(firsts, end + TOGETHER) - atMost(firsts, end - TOGETHER);
       found.push({ start, end, streams, active, withFirst: near > 0, released: released / streams });
-      kind = near > 0 ? 'prefill' : 'joint';
+      kind = computing ? 'prefill' : 'joint';
     }
     for (let k = i; k < j; k++) each(sorted[k]!, kind);
     i = j;

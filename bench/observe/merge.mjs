@@ -5,7 +5,7 @@
  *   node bench/observe/merge.mjs [dist] [replicas] [series]
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -15,6 +15,12 @@ const [dist = 'dist', replicas = '100', series = '2000'] = process.argv.slice(2)
 const load = (path) => import(pathToFileURL(join(resolve(dist), path)).href);
 const { evidenceOf, mergeEvidence } = await load('observe/evidence/index.js');
 const { readSources } = await load('observe/scrape/index.js');
+
+/** Processor ms of children that have ended: Linux counts in hundredths of a second. */
+function childCpu() {
+  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1].split(' ');
+  return 10 * (Number(fields[13]) + Number(fields[14]));
+}
 
 const folder = mkdtempSync(join(tmpdir(), 'goodput-merge-'));
 try {
@@ -37,19 +43,23 @@ try {
       if (document.ttft.replicas < Number(replicas)) throw new Error('not all replicas were merged');
     }
     const command = [];
+    const commandCpu = [];
     for (let k = 0; k < 3; k++) {
       const t = performance.now();
+      const before = childCpu();
       const run = spawnSync(process.execPath, [join(resolve(dist), 'cli/main.js'), 'merge', '--json', ...files], {
         maxBuffer: 1 << 30,
       });
       if (run.status !== 0) throw new Error(String(run.stderr));
       command.push(performance.now() - t);
+      commandCpu.push(childCpu() - before);
     }
     results.push({
       labels: own ? "a label of every replica's own" : 'the same labels',
       'read + merge, wall ms': { first: Math.round(wall[0]), best: Math.round(Math.min(...wall)) },
       'read + merge, processor ms': { first: Math.round(cpu[0]), best: Math.round(Math.min(...cpu)) },
       'command --json, wall ms': { best: Math.round(Math.min(...command)) },
+      'command --json, processor ms, all threads': { best: Math.round(Math.min(...commandCpu)) },
     });
   }
   console.log(JSON.stringify({ replicas: Number(replicas), series: Number(series), results }, null, 2));

@@ -81,7 +81,7 @@ export async function runMerge(this: Cli, flags: Flags, ...files: string[]): Pro
     },
     limits,
   );
-  if (flags.json) this.stdout.line(terminalSafe(JSON.stringify(document, null, 2)));
+  if (flags.json) this.stdout.line(terminalSafe(jsonText(document)));
   else this.stdout.write(renderMerge(document, Math.min(this.stdout.columns, 120)));
   this.exit(exitCode(document));
   if (document.replicas.length === 0) {
@@ -127,10 +127,18 @@ function time(text: string, what: string): number {
   return at;
 }
 
+/** Indented, but a line a replica: hundreds of them are told. */
+function jsonText(document: MergeDocument): string {
+  const { replicas, ...rest } = document;
+  const text = JSON.stringify({ ...rest, replicas: [] }, null, 2);
+  if (replicas.length === 0) return text;
+  const rows = replicas.map((row) => `    ${JSON.stringify(row)}`).join(',\n');
+  return `${text.slice(0, text.lastIndexOf('[]'))}[\n${rows}\n  ]\n}`;
+}
+
+const UNSAFE = /[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
 /** JSON leaves some characters that terminals act on as they are; written as escapes they are the same text. */
 function terminalSafe(json: string): string {
-  return json.replace(
-    /[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return json.replace(UNSAFE, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -74,6 +74,7 @@ export function mergeHistograms(parts: readonly NamedHistogram[]): Histogram & {
   if (first === undefined) throw new InputError('histogram: there is nothing to merge');
   let bounds = first.histogram.bounds;
   for (const part of parts) {
+    if (part.histogram.bounds === bounds) continue; // most share one array
     const own = new Set(part.histogram.bounds);
     const common = bounds.filter((b) => own.has(b));
     if (common.length <= 1 && (bounds.length > 1 || own.size > 1)) {
@@ -89,12 +90,16 @@ export function mergeHistograms(parts: readonly NamedHistogram[]): Histogram & {
   const counts = new Array<number>(bounds.length).fill(0);
   let sum = 0;
   for (const { histogram: h } of parts) {
+    sum += h.sum;
+    if (h.bounds === bounds) {
+      for (let i = 0; i < counts.length; i++) counts[i]! += h.counts[i]!;
+      continue;
+    }
     let at = 0;
     bounds.forEach((bound, i) => {
       while (h.bounds[at] !== bound) at++;
       counts[i]! += h.counts[at]!;
     });
-    sum += h.sum;
   }
   return { bounds, counts, sum, coarsened: parts.some((p) => p.histogram.bounds.length > bounds.length) };
 }

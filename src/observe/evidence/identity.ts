@@ -1,5 +1,5 @@
 /** Which labels tell replicas apart, and which of them say the same replica. */
-import type { Labels } from '../../wire/index.ts';
+import type { Labels } from '../../wire/prometheus/family.ts';
 
 /** Labels that name a process, an engine in it, a device, or what it serves. All others split one replica's own numbers. */
 const IDENTITY = new Set([

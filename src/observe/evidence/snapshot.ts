@@ -5,7 +5,9 @@
 import { messageOf, oneLine } from '../../base/errors.ts';
 import { type Concept, DURATIONS, GAUGES, type Meaning, type Role, SIZES } from '../../core/evidence.ts';
 import { mergeHistograms } from '../../stats/histogram.ts';
-import { type HistogramSeries, type Labels, LabelTable, type ReadFamily, readPrometheus } from '../../wire/index.ts';
+import type { HistogramSeries, Labels } from '../../wire/prometheus/family.ts';
+import { LabelTable } from '../../wire/prometheus/labels.ts';
+import { type ReadFamily, readPrometheus } from '../../wire/prometheus/read.ts';
 import type { Adapter, Mapped } from './adapter.ts';
 import { ADAPTERS } from './adapters/index.ts';
 import { distinguished, type Identity, identityKey, identityOf, joinIdentities, SHARDS } from './identity.ts';
@@ -59,12 +61,19 @@ interface Entry {
   readonly value?: number;
 }
 
+interface Identified {
+  readonly identity: Identity;
+  readonly key: string;
+}
+
 /** Reads many texts: what one learns of names and labels serves the next. */
 export class SnapshotReader {
   readonly #table = new LabelTable();
   readonly #targets = new Map<string, readonly Target[]>();
+  readonly #identities = new WeakMap<Labels, Identified>();
 
-  read(text: string, source: string, at?: number): Snapshot {
+  /** @param text what was scraped, or its bytes. */
+  read(text: string | Uint8Array, source: string, at?: number): Snapshot {
     const { families, problems } = readPrometheus(text, this.#table);
     const errors = problems.map(({ line, message }) => `${source}${line > 0 ? `:${line}` : ''}: ${message}`);
     if (families.length === 0 && errors.length === 0) errors.push(`${source}: there is no metric in it`);
@@ -80,6 +89,16 @@ export class SnapshotReader {
     }
     const replicas = replicasOf(entries, found, errors, source, started);
     return { source, ...(at !== undefined && { at }), replicas, errors, families: families.length, unmapped };
+  }
+
+  /** Equal labels of one text are one object. */
+  #identityOf(labels: Labels): Identified {
+    let known = this.#identities.get(labels);
+    if (known === undefined) {
+      const identity = identityOf(labels);
+      this.#identities.set(labels, (known = { identity, key: identityKey(identity) }));
+    }
+    return known;
   }
 
   #targetsOf(family: ReadFamily): readonly Target[] {
@@ -115,8 +134,7 @@ export class SnapshotReader {
           if (wrong !== '') return [];
           continue;
         }
-        const identity = identityOf(labels);
-        const key = identityKey(identity);
+        const { identity, key } = this.#identityOf(labels);
         let own = found.get(target.adapter);
         if (own === undefined) found.set(target.adapter, (own = new Map()));
         let known = own.get(key);

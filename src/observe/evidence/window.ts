@@ -119,6 +119,7 @@ function isReset(before: ReplicaSnapshot, after: ReplicaSnapshot): boolean {
 }
 
 function sameBounds(a: Histogram, b: Histogram): boolean {
+  if (a.bounds === b.bounds) return true;
   return a.bounds.length === b.bounds.length && a.bounds.every((x, i) => x === b.bounds[i]);
 }
 

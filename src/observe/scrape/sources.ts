@@ -98,8 +98,7 @@ function snapshotOf(file: string, source: string, reader: SnapshotReader): Snaps
     const bytes = readBounded(file);
     if (bytes.length === 0) return failed('it is empty');
     const zipped = bytes[0] === 0x1f && bytes[1] === 0x8b;
-    const text = (zipped ? gunzipSync(bytes, { maxOutputLength: MOST_BYTES }) : bytes).toString('utf8');
-    return reader.read(text, oneLine(source));
+    return reader.read(zipped ? gunzipSync(bytes, { maxOutputLength: MOST_BYTES }) : bytes, oneLine(source));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'ENOENT')

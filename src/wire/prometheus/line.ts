@@ -1,14 +1,16 @@
-/** One sample line of Prometheus text or OpenMetrics, read character by character: quoted values may hold anything. */
+/**
+ * One sample line of Prometheus text or OpenMetrics, read character by character: quoted values may hold anything. It decides
+ * what is right and wrong; `scan` reads the plain lines, which are nearly all, without it.
+ */
 import type { CompositeValue } from './composite.ts';
 import { readComposite } from './composite.ts';
 import type { Exemplar, Labels } from './family.ts';
 import { numberOf } from './family.ts';
-import type { LabelSet, LabelTable } from './labels.ts';
 import { LineError } from './line-error.ts';
 
 export interface SampleLine {
   readonly name: string;
-  readonly set: LabelSet;
+  readonly labels: Labels;
   /** NaN beside a composite. */
   readonly value: number;
   /** A whole histogram in one line (OpenMetrics 2). */
@@ -19,44 +21,15 @@ export interface SampleLine {
   readonly exemplar?: Exemplar;
 }
 
-/**
- * Most lines are `name{labels} value`: those are cut at their last brace, and their labels looked up by their text. All
- * else, and all that is wrong, goes to the reader of characters, which decides.
- * @throws LineError
- */
-export function readSample(line: string, table: LabelTable): SampleLine {
-  return quickly(line, table) ?? slowly(line, table);
-}
-
-function quickly(line: string, table: LabelTable): SampleLine | undefined {
-  const open = line.indexOf('{');
-  let set = table.none;
-  let blank: number;
-  if (open < 0) blank = line.indexOf(' ');
-  else {
-    blank = line.lastIndexOf('}') + 1;
-    const found = blank > open ? table.read(line.slice(open, blank)) : undefined;
-    if (found === undefined) return undefined;
-    set = found;
-  }
-  if (blank < 1 || line.charCodeAt(blank) !== 32) return undefined;
-  const name = line.slice(0, open < 0 ? blank : open);
-  const value = line.slice(blank + 1);
-  if (!WHOLE_NAME.test(name) || !PLAIN.test(value)) return undefined;
-  return { name, set, value: Number(value) };
-}
-
-const WHOLE_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:.]*$/;
 const COMPOSITE = /\{\s*[a-z_]+:/y;
-const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
-function slowly(line: string, table: LabelTable): SampleLine {
+/** @throws LineError */
+export function readSample(line: string): SampleLine {
   const reader = new Reader(line);
   let name = reader.name();
   let apart = reader.blank();
   const hasLabels = reader.at('{') && !reader.matches(COMPOSITE);
   const { labels, quotedName } = hasLabels ? reader.labels() : { labels: {}, quotedName: undefined };
-  const set = table.of(labels);
   if (name === '' && quotedName !== undefined) name = quotedName;
   if (name === '') throw new LineError('it does not begin with a metric name');
   apart = reader.blank() || apart;
@@ -89,12 +62,17 @@ function slowly(line: string, table: LabelTable): SampleLine {
   if (reader.peek() !== '') throw new LineError(`'${reader.rest(20)}' stands after the value`);
   return {
     name,
-    set,
+    labels,
     value,
     ...(composite !== undefined && { composite }),
     ...(timestamp !== undefined && { timestamp }),
     ...(exemplar && { exemplar }),
   };
+}
+
+/** Labels as they stand between braces: `a="b",c="d"`. @throws LineError */
+export function readLabels(text: string): Labels {
+  return new Reader(`{${text}}`).labels().labels;
 }
 
 const RUN = /[^"\\]+/y;

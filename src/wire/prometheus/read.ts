@@ -3,11 +3,14 @@
  * with a problem is left out whole, so that no number of it is wrong. Types come from `# TYPE`, never from a name's ending
  * (vLLM's `iteration_tokens_total` is a histogram); only `_bucket` with an `le` shows a histogram without one.
  */
-import { InputError, oneLine } from '../../base/errors.ts';
-import type { Exemplar, HistogramSeries, Labels, MetricFamily, MetricSample, MetricType } from './family.ts';
-import { type LabelSet, LabelTable } from './labels.ts';
-import { readSample, type SampleLine } from './line.ts';
+import { assert, InputError, oneLine } from '../../base/errors.ts';
+import { bodyOf } from './body.ts';
+import { type Checked, checkFamily, type Draft } from './check.ts';
+import { type Comment, commentOf } from './comment.ts';
+import type { Exemplar, HistogramSeries, MetricFamily, MetricSample, MetricType } from './family.ts';
+import { LabelTable } from './labels.ts';
 import { LineError } from './line-error.ts';
+import { Scan } from './scan.ts';
 
 export interface MetricProblem {
   /** From 1. */
@@ -29,7 +32,7 @@ export interface ReadMetrics {
 }
 
 /** @throws InputError at the first problem, naming its line. */
-export function parsePrometheus(text: string): readonly MetricFamily[] {
+export function parsePrometheus(text: string | Uint8Array): readonly MetricFamily[] {
   const { families, problems } = readPrometheus(text);
   const first = problems.reduce<MetricProblem | undefined>(
     (a, b) => (a === undefined || b.line < a.line ? b : a),
@@ -41,26 +44,15 @@ export function parsePrometheus(text: string): readonly MetricFamily[] {
 
 /**
  * Reads what can be read and tells the rest.
- * @param table what other texts' labels were read with: replicas of one service say the same ones.
+ * @param text a string, or its bytes.
+ * @param table what other texts' labels were read with: replicas of one service say the same ones. The samples of a text are
+ * to be taken before the next is read with it.
  */
-export function readPrometheus(text: string, table: LabelTable = new LabelTable()): ReadMetrics {
-  const body = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
-  const wrong = notMetrics(body);
+export function readPrometheus(text: string | Uint8Array, table: LabelTable = new LabelTable()): ReadMetrics {
+  const { bytes, wrong } = bodyOf(text);
   if (wrong !== undefined) return { families: [], problems: [{ line: 1, message: wrong }] };
   table.prune();
-  return new Reading(body, table).result();
-}
-
-/** Bodies that are something else altogether. */
-function notMetrics(text: string): string | undefined {
-  const start = text.trimStart();
-  if (start.startsWith('"')) {
-    return 'the body is one JSON string, not metrics (some llama.cpp builds serve /metrics so); upgrade the server';
-  }
-  if (start.startsWith('<')) return 'the body is HTML, not metrics: check the URL';
-  if (/^\{\s*("[^"]*"\s*:|\})/.test(start) || start.startsWith('['))
-    return 'the body is JSON, not metrics: check the URL';
-  return undefined;
+  return new Reading(bytes, table).result();
 }
 
 const TYPES: Readonly<Record<string, MetricType>> = {
@@ -87,21 +79,6 @@ const SUFFIXES: Readonly<Record<MetricType, readonly string[]>> = {
   untyped: [],
 };
 
-interface Draft {
-  readonly name: string;
-  type: MetricType;
-  typed: boolean;
-  help?: string;
-  unit?: string;
-  readonly samples: SampleLine[];
-  /** Beside each sample. */
-  readonly suffixes: string[];
-  readonly lines: number[];
-  readonly composites: { readonly set: LabelSet; readonly line: number; readonly series: HistogramSeries }[];
-  histograms?: HistogramSeries[];
-  broken: boolean;
-}
-
 interface Owner {
   readonly family: Draft;
   readonly suffix: string;
@@ -110,50 +87,47 @@ interface Owner {
 /** Problems told one by one; beyond them only their number, so that hostile text cannot fill the memory. */
 const MOST_PROBLEMS = 1000;
 
+const LF = 10;
+const HASH = 35;
+const DECODER = new TextDecoder();
+const NO_ROWS = new Int32Array(0);
+
 class Reading {
+  readonly #bytes: Uint8Array;
+  readonly #table: LabelTable;
+  readonly #scan: Scan;
   readonly #families = new Map<string, Draft>();
   readonly #problems: MetricProblem[] = [];
   #untold = 0;
-  readonly #openMetrics: boolean;
-  readonly #names = new Set<string>();
-  readonly #table: LabelTable;
+  #isOpenMetrics = false;
   /** Names of lines that could not be read; their families are left out. */
   readonly #broken = new Set<string>();
+  /** By the scan's number of a name. */
+  readonly #owners: Owner[] = [];
 
-  constructor(text: string, table: LabelTable) {
+  constructor(bytes: Uint8Array, table: LabelTable) {
+    this.#bytes = bytes;
     this.#table = table;
-    this.#openMetrics = /(?:^|\n)# EOF\s*$/.test(text.slice(-64));
-    const read: SampleLine[] = [];
-    const lines: number[] = [];
-    let ended = false;
-    let line = 0;
-    for (let from = 0; from < text.length; ) {
-      const end = text.indexOf('\n', from);
-      const stop = end < 0 ? text.length : end;
-      line++;
-      const first = text.charCodeAt(from);
-      const content = text.slice(from, text.charCodeAt(stop - 1) === 13 && stop > from ? stop - 1 : stop);
-      from = stop + 1;
-      if (first !== 35 && content.trim() === '') continue;
-      if (ended) this.#problem(line, 'a line stands after # EOF');
-      else if (first === 35) ended = this.#comment(content, line);
-      else if (end < 0) this.#cut(content, line);
-      else {
-        const sample = this.#sample(content.trimStart(), line);
-        if (sample === undefined) continue;
-        this.#names.add(sample.name);
-        read.push(sample);
-        lines.push(line);
-      }
+    this.#scan = new Scan(bytes, table);
+    this.#lines();
+    this.#place();
+    const checked: Checked = {
+      scan: this.#scan,
+      table,
+      suffix: (row) => this.#suffix(row),
+      problem: (line, message) => this.#problem(line, message),
+    };
+    for (const family of this.#families.values()) {
+      const before = this.#problems.length + this.#untold;
+      checkFamily(family, checked);
+      if (this.#problems.length + this.#untold > before) family.broken = true;
     }
-    this.#place(read, lines);
-    for (const family of this.#families.values()) this.#check(family);
   }
 
   result(): ReadMetrics {
     const families: ReadFamily[] = [];
     for (const f of this.#families.values()) {
-      if (!f.broken && (f.samples.length > 0 || f.composites.length > 0)) families.push(this.#finished(f));
+      if (!f.broken && (f.rows.length > 0 || f.composites.length > 0)) families.push(this.#finished(f));
     }
     if (this.#untold > 0) {
       this.#problems.push({ line: 0, message: `${this.#untold} more problems of the same text are not told` });
@@ -161,22 +135,125 @@ class Reading {
     return { families, problems: this.#problems };
   }
 
-  #finished({ name, type, help, unit, samples, suffixes, lines, composites, histograms }: Draft): ReadFamily {
-    const scale = this.#openMetrics ? 1000 : 1;
+  #lines(): void {
+    const bytes = this.#bytes;
+    const scan = this.#scan;
+    const last = bytes.lastIndexOf(LF);
+    let line = 0;
+    let from = 0;
+    while (from <= last) {
+      line++;
+      if (bytes[from] !== HASH && !this.#isOpenMetrics) {
+        const next = scan.plain(from, line);
+        if (next >= 0) {
+          const read = scan.rows;
+          from = scan.buckets(next, line + 1);
+          line += scan.rows - read;
+          continue;
+        }
+      }
+      const end = bytes.indexOf(LF, from);
+      this.#odd(from, end, line, true);
+      from = end + 1;
+    }
+    if (from < bytes.length) this.#odd(from, bytes.length, line + 1, false);
+  }
+
+  /** A line that is no plain sample, [from, to). */
+  #odd(from: number, to: number, line: number, isWhole: boolean): void {
+    const comment = this.#bytes[from] === HASH ? commentOf(this.#bytes, from, to, this.#table.names) : undefined;
+    if (comment !== undefined && !this.#isOpenMetrics) {
+      this.#comment(comment, line);
+      return;
+    }
+    const text = DECODER.decode(this.#bytes.subarray(from, to)).trim();
+    if (text === '') return;
+    if (this.#isOpenMetrics) this.#problem(line, 'a line stands after # EOF');
+    else if (text.startsWith('#')) {
+      if (/^#[ \t]+EOF$/.test(text)) this.#isOpenMetrics = true;
+    } else if (!isWhole) {
+      this.#problem(line, 'the last line is not ended by a line feed: the body may have been cut inside a number');
+      this.#breaks(text);
+    } else {
+      try {
+        this.#scan.odd(text, line);
+      } catch (error) {
+        if (!(error instanceof LineError)) throw error;
+        this.#problem(line, error.message);
+        this.#breaks(text);
+      }
+    }
+  }
+
+  #comment({ keyword, name, rest }: Comment, line: number): void {
+    const family = this.#family(name);
+    if (keyword === 'HELP')
+      family.help ??= () => rest().replace(/\\([\\n"])/g, (_, c: string) => (c === 'n' ? '\n' : c));
+    else if (keyword === 'UNIT') family.unit ??= rest().trim();
+    else this.#type(family, rest().trim(), line);
+  }
+
+  #type(family: Draft, word: string, line: number): void {
+    const lower = word.toLowerCase();
+    const type = Object.hasOwn(TYPES, lower) ? TYPES[lower] : undefined;
+    const wrong =
+      type === undefined
+        ? `'${word}' is no type of a metric (${family.name})`
+        : family.typed && family.type !== type
+          ? `${family.name} is given a second type, ${type} after ${family.type}`
+          : !family.typed && this.#scan.hasSeen(family.name)
+            ? `the type of ${family.name} stands after its samples`
+            : undefined;
+    if (wrong !== undefined) {
+      family.broken = true;
+      this.#problem(line, wrong);
+    } else if (!family.typed) {
+      // Said again, as where two engines' texts are joined, it changes nothing.
+      family.type = type!;
+      family.typed = true;
+    }
+  }
+
+  #finished({ name, type, help, unit, rows, composites, histograms }: Draft): ReadFamily {
+    const scan = this.#scan;
+    const sample = (row: number): MetricSample => this.#sample(row);
+    const table = this.#table;
+    const { texts } = table;
     let made: readonly MetricSample[] | undefined;
     return {
       name,
       type,
-      ...(help !== undefined && { help }),
+      ...(help !== undefined && { help: help() }),
       ...(unit !== undefined && unit !== '' && { unit }),
       // Made when asked for: who wants the histograms needs no object a bucket.
       get samples() {
-        made ??= samples.map((sample, i) => sampleOf(sample, suffixes[i]!, scale));
-        return made;
+        if (made === undefined) assert(texts === table.texts, 'samples are asked for after another text was read');
+        return (made ??= Array.from(rows, sample));
       },
-      line: lines[0] ?? composites[0]?.line ?? 0,
+      line: rows.length > 0 ? scan.line(rows[0]!) : (composites[0]?.line ?? 0),
       ...(histograms !== undefined && { histograms }),
     };
+  }
+
+  #sample(row: number): MetricSample {
+    const scan = this.#scan;
+    const suffix = this.#suffix(row);
+    const le = scan.le(row);
+    const labels = this.#table.labels(scan.series(row));
+    const extra = scan.extra(row);
+    const exemplar = extra?.exemplar;
+    const timestamp = extra?.timestamp;
+    return {
+      ...(suffix !== '' && { suffix }),
+      labels: le === undefined ? labels : { ...labels, le },
+      value: scan.value(row),
+      ...(timestamp !== undefined && { timestamp: this.#isOpenMetrics ? timestamp * 1000 : timestamp }),
+      ...(exemplar !== undefined && { exemplar: inMillis(exemplar) }),
+    };
+  }
+
+  #suffix(row: number): string {
+    return this.#owners[this.#scan.name(row)]!.suffix;
   }
 
   #problem(line: number, message: string): void {
@@ -187,96 +264,45 @@ class Reading {
   #family(name: string): Draft {
     let family = this.#families.get(name);
     if (family === undefined) {
-      family = {
-        name,
-        type: 'untyped',
-        typed: false,
-        samples: [],
-        suffixes: [],
-        lines: [],
-        composites: [],
-        broken: false,
-      };
+      family = { name, type: 'untyped', typed: false, rows: NO_ROWS, composites: [], broken: false };
       this.#families.set(name, family);
     }
     return family;
   }
 
-  /** True at `# EOF`. */
-  #comment(content: string, line: number): boolean {
-    const m = /^#[ \t]+(HELP|TYPE|UNIT|EOF)(?:[ \t]+("(?:[^"\\]|\\.)*"|\S+)(?:[ \t]+(.*))?)?\s*$/.exec(content);
-    if (m === null) return false;
-    const [, keyword, quoted, rest = ''] = m;
-    if (keyword === 'EOF') return quoted === undefined;
-    if (quoted === undefined) return false;
-    const name = quoted.startsWith('"') ? quoted.slice(1, -1) : quoted;
-    const family = this.#family(name);
-    if (keyword === 'HELP') {
-      family.help ??= rest.replace(/\\([\\n"])/g, (_, c: string) => (c === 'n' ? '\n' : c));
-    } else if (keyword === 'UNIT') family.unit ??= rest.trim();
-    else {
-      const word = rest.trim().toLowerCase();
-      const type = Object.hasOwn(TYPES, word) ? TYPES[word] : undefined;
-      if (type === undefined) {
-        family.broken = true;
-        this.#problem(line, `'${rest}' is no type of a metric (${name})`);
-      } else if (family.typed && family.type !== type) {
-        family.broken = true;
-        this.#problem(line, `${name} is given a second type, ${type} after ${family.type}`);
-      } else if (family.typed) {
-        // Said again, as where two engines' texts are joined: nothing changes.
-      } else if (this.#names.has(name)) {
-        family.broken = true;
-        this.#problem(line, `the type of ${name} stands after its samples`);
-      } else {
-        family.type = type;
-        family.typed = true;
-      }
-    }
-    return false;
-  }
-
-  #sample(content: string, line: number): SampleLine | undefined {
-    try {
-      return readSample(content, this.#table);
-    } catch (error) {
-      if (!(error instanceof LineError)) throw error;
-      this.#problem(line, error.message);
-      this.#breaks(content);
-      return undefined;
-    }
-  }
-
-  #cut(content: string, line: number): void {
-    this.#problem(line, 'the last line is not ended by a line feed: the body may have been cut inside a number');
-    this.#breaks(content);
-  }
-
-  #breaks(content: string): void {
-    const start = content.trimStart();
-    const name = /^[a-zA-Z_:][\w:.]*/.exec(start)?.[0] ?? /^\{\s*"([^"\\]*)"/.exec(start)?.[1];
+  #breaks(text: string): void {
+    const name = /^[a-zA-Z_:][\w:.]*/.exec(text)?.[0] ?? /^\{\s*"([^"\\]*)"/.exec(text)?.[1];
     if (name !== undefined) this.#broken.add(name);
   }
 
   /** Puts each sample in its family, by the types that were declared. */
-  #place(read: readonly SampleLine[], lines: readonly number[]): void {
-    const owners = new Map<string, Owner>();
-    for (const { name, set } of read) {
-      if (set.le === undefined || owners.has(name) || !name.endsWith('_bucket')) continue;
-      if (this.#owner(name) === undefined) {
-        const family = this.#family(name.slice(0, -'_bucket'.length));
-        if (!family.typed) family.type = 'histogram';
-      }
-      owners.set(name, this.#owner(name) ?? { family: this.#family(name), suffix: '' });
+  #place(): void {
+    const scan = this.#scan;
+    for (const { text, hasBound } of scan.names) {
+      if (!hasBound || !text.endsWith('_bucket') || this.#owner(text) !== undefined) continue;
+      const family = this.#family(text.slice(0, -'_bucket'.length));
+      if (!family.typed) family.type = 'histogram';
     }
-    read.forEach((sample, i) => {
-      let owner = owners.get(sample.name);
-      if (owner === undefined) {
-        owner = this.#owner(sample.name) ?? { family: this.#family(sample.name), suffix: '' };
-        owners.set(sample.name, owner);
-      }
-      add(owner, sample, lines[i]!);
+    for (const { text } of scan.names) {
+      this.#owners.push(this.#owner(text) ?? { family: this.#family(text), suffix: '' });
+    }
+    // Counted, then put: a family's samples stand together in one list, in the order of their lines.
+    const drafts = new Map<Draft, number>();
+    const place = Int32Array.from(this.#owners, ({ family }) => {
+      const known = drafts.get(family);
+      if (known === undefined) drafts.set(family, drafts.size);
+      return known ?? drafts.size - 1;
     });
+    const ends = new Int32Array(drafts.size + 1);
+    for (let row = 0; row < scan.rows; row++) ends[place[scan.name(row)]! + 1]!++;
+    for (let i = 1; i < ends.length; i++) ends[i]! += ends[i - 1]!;
+    const rows = new Int32Array(scan.rows);
+    const next = ends.slice(0, -1);
+    for (let row = 0; row < scan.rows; row++) rows[next[place[scan.name(row)]!]!++] = row;
+    for (const [family, i] of drafts) family.rows = rows.subarray(ends[i]!, ends[i + 1]!);
+    for (const composite of scan.composites) {
+      this.#owners[composite.name]!.family.composites.push(composite);
+    }
     for (const name of this.#broken) (this.#owner(name)?.family ?? this.#family(name)).broken = true;
   }
 
@@ -289,160 +315,6 @@ class Reading {
     if (base !== undefined && SUFFIXES[base.type].includes(suffix)) return { family: base, suffix };
     return own === undefined ? undefined : { family: own, suffix: '' };
   }
-
-  #check(family: Draft): void {
-    const before = this.#problems.length + this.#untold;
-    const seen = new Map<number | string, number>();
-    family.samples.forEach(({ set, timestamp }, i) => {
-      const suffix = family.suffixes[i]!;
-      if (suffix === '_bucket') return; // two of one bound are told below
-      let key: number | string = set.series.id * 16 + CODES.indexOf(suffix) + 1;
-      if (set.le !== undefined || timestamp !== undefined) key = JSON.stringify([key, set.le, timestamp]);
-      const first = seen.get(key);
-      if (first !== undefined) {
-        const what = `${family.name}${suffix}`;
-        this.#problem(family.lines[i]!, `${what} stands twice with the same labels, first in line ${first}`);
-      } else seen.set(key, family.lines[i]!);
-    });
-    if (family.composites.length > 0 && !family.type.endsWith('histogram')) {
-      this.#problem(family.composites[0]!.line, `${family.name} is a ${family.type}, but its value is a histogram`);
-    }
-    if (family.type === 'histogram' || family.type === 'gaugehistogram') this.#checkHistogram(family);
-    if (family.type === 'counter') {
-      const negative = family.samples.findIndex((s, i) => family.suffixes[i] !== '_created' && s.value < 0);
-      if (negative >= 0) this.#problem(family.lines[negative]!, `the counter ${family.name} is negative`);
-    }
-    if (this.#problems.length + this.#untold > before) family.broken = true;
-  }
-
-  #checkHistogram(family: Draft): void {
-    const all = new Map<number, Gathered>();
-    for (let i = 0; i < family.samples.length; i++) {
-      const { set, value } = family.samples[i]!;
-      const suffix = family.suffixes[i]!;
-      let s = all.get(set.series.id);
-      if (s === undefined)
-        all.set(set.series.id, (s = { labels: set.series.labels, bounds: [], counts: [], lines: [] }));
-      if (suffix === '_bucket') {
-        const bound = set.bound;
-        if (bound === undefined || Number.isNaN(bound)) {
-          const what = bound === undefined ? 'no le' : `the bound '${set.le}'`;
-          this.#problem(family.lines[i]!, `a bucket of ${family.name} has ${what}`);
-          return;
-        }
-        s.bounds.push(bound);
-        s.counts.push(value);
-        s.lines.push(family.lines[i]!);
-      } else if (suffix === '_count' || suffix === '_gcount') {
-        s.count = value;
-        s.countLine = family.lines[i]!;
-      } else if (suffix === '_sum' || suffix === '_gsum') s.sum = value;
-    }
-    const found: HistogramSeries[] = [];
-    for (const series of all.values()) {
-      if (series.bounds.length > 0) this.#checkSeries(family.name, series);
-      if (series.bounds.length > 0 || series.count !== undefined || series.sum !== undefined)
-        found.push(seriesOf(series));
-    }
-    for (const { set, line, series } of family.composites) {
-      const own = all.get(set.series.id);
-      if (own !== undefined && own.bounds.length > 0) {
-        this.#problem(line, `${family.name} has buckets of its own and a histogram in one value`);
-        continue;
-      }
-      this.#checkSeries(family.name, {
-        labels: set.series.labels,
-        bounds: [...series.bounds],
-        counts: [...series.counts],
-        lines: series.bounds.map(() => line),
-        ...(series.count !== undefined && { count: series.count, countLine: line }),
-      });
-      const plain = found.findIndex((f) => f.labels === set.series.labels);
-      if (plain >= 0) found.splice(plain, 1); // its _count and _sum beside it
-      found.push(series);
-    }
-    family.histograms = found;
-  }
-
-  #checkSeries(name: string, series: Gathered): void {
-    const { bounds, counts, lines } = series;
-    if (bounds.length === 0) return;
-    if (bounds.some((b, i) => i > 0 && b < bounds[i - 1]!)) {
-      const order = bounds.map((_, i) => i).sort((a, b) => bounds[a]! - bounds[b]!);
-      for (const list of [bounds, counts, lines]) list.splice(0, list.length, ...order.map((i) => list[i]!));
-    }
-    for (let i = 0; i < bounds.length; i++) {
-      if (!(counts[i]! >= 0 && counts[i]! < Number.POSITIVE_INFINITY)) {
-        this.#problem(lines[i]!, `a bucket of ${name} counts ${counts[i]}`);
-        return;
-      }
-      if (i === 0) continue;
-      if (bounds[i] === bounds[i - 1]) {
-        this.#problem(lines[i]!, `${name} has two buckets of the bound ${label(bounds[i]!)}`);
-        return;
-      }
-      if (counts[i]! < counts[i - 1]!) {
-        const after = `${counts[i - 1]} at le=${label(bounds[i - 1]!)}`;
-        this.#problem(
-          lines[i]!,
-          `the buckets of ${name} decrease: ${counts[i]} at le=${label(bounds[i]!)} after ${after}`,
-        );
-        return;
-      }
-    }
-    const last = bounds.length - 1;
-    if (bounds[last] !== Number.POSITIVE_INFINITY) {
-      this.#problem(lines[last]!, `the +Inf bucket of ${name} is missing`);
-    } else if (series.count !== undefined && series.count !== counts[last]) {
-      this.#problem(series.countLine!, `${name}_count is ${series.count} but its +Inf bucket ${counts[last]}`);
-    }
-  }
-}
-
-interface Gathered {
-  readonly labels: Labels;
-  readonly bounds: number[];
-  readonly counts: number[];
-  readonly lines: number[];
-  count?: number;
-  countLine?: number;
-  sum?: number;
-}
-
-/** Suffixes, by the number that stands for them in a key. */
-const CODES = ['_bucket', '_sum', '_count', '_created', '_total', '_gsum', '_gcount', '_info'];
-
-function label(bound: number): string {
-  return bound === Number.POSITIVE_INFINITY ? '+Inf' : String(bound);
-}
-
-function seriesOf({ labels, bounds, counts, count, sum }: Gathered): HistogramSeries {
-  return { labels, bounds, counts, ...(count !== undefined && { count }), ...(sum !== undefined && { sum }) };
-}
-
-function add({ family, suffix }: Owner, sample: SampleLine, line: number): void {
-  const { set, composite } = sample;
-  if (composite !== undefined) {
-    const { bounds, counts, count, sum } = composite;
-    const series = { labels: set.series.labels, bounds, counts, count, ...(sum !== undefined && { sum }) };
-    family.composites.push({ set, line, series });
-    return;
-  }
-  family.samples.push(sample);
-  family.suffixes.push(suffix);
-  family.lines.push(line);
-}
-
-/** @param scale of its timestamps to milliseconds. */
-function sampleOf({ set, value, timestamp, exemplar }: SampleLine, suffix: string, scale: number): MetricSample {
-  const { series, le } = set;
-  return {
-    ...(suffix !== '' && { suffix }),
-    labels: le === undefined ? series.labels : { ...series.labels, le },
-    value,
-    ...(timestamp !== undefined && { timestamp: timestamp * scale }),
-    ...(exemplar !== undefined && { exemplar: inMillis(exemplar) }),
-  };
 }
 
 function inMillis(exemplar: Exemplar): Exemplar {

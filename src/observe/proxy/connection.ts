@@ -10,6 +10,9 @@ import { connect as connectTls } from 'node:tls';
 const READ_BYTES = 4 * 1024;
 const BULK_READ_BYTES = 32 * 1024;
 
+/** An upstream that has vanished without a word is asked for after so much silence. */
+const KEEP_ALIVE_MS = 30_000;
+
 export interface ConnectionEvents {
   connected(): void;
   /** Bytes `[0, length)` of `bytes`, valid during the call alone unless `giveBuffer` is called in it. */
@@ -54,6 +57,7 @@ export class Connection {
         ALPNProtocols: ['http/1.1'],
       });
       this.socket.setNoDelay(true);
+      this.socket.setKeepAlive(true, KEEP_ALIVE_MS);
       this.socket.on('data', (bytes: Buffer) => this.#events?.read(bytes, bytes.length));
       this.socket.once('secureConnect', () => this.#opened());
     } else {
@@ -62,6 +66,7 @@ export class Connection {
         port,
         noDelay: true,
         keepAlive: true,
+        keepAliveInitialDelay: KEEP_ALIVE_MS,
         onread: {
           buffer: () => (this.#buffer ??= Buffer.allocUnsafeSlow(this.#bulk ? BULK_READ_BYTES : READ_BYTES)),
           callback: (length, bytes) => {

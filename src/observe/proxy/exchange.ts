@@ -25,6 +25,7 @@ export interface ExchangeContext {
   /** Send the caller's own `Host` on, instead of the upstream's. */
   readonly preserveHost: boolean;
   readonly connectTimeout: Millis;
+  readonly stallTimeout: Millis;
 }
 
 export interface TransportCounts {
@@ -127,7 +128,7 @@ export class Exchange implements ConnectionEvents, Admitted {
       const connection = this.#connection;
       connection?.destroy();
       this.closed(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' }));
-    }
+    } else if (this.#response.stalledFor(now) > this.#x.stallTimeout) this.stop();
   }
 
   /** The proxy closes. */

@@ -35,6 +35,8 @@ export interface ProxyOptions {
   /** For a client to send its head, and its whole request. */
   readonly headersTimeout?: Millis;
   readonly requestTimeout?: Millis;
+  /** For a client to take what waits for it, default 5 min: it holds a place at the upstream meanwhile. */
+  readonly stallTimeout?: Millis;
   /** Bytes of a request's head, default 64 KiB. */
   readonly maxHeaderBytes?: number;
   /** Length of a live window. */

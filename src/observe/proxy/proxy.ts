@@ -23,6 +23,7 @@ import { Later } from './later.ts';
 import { listen } from './listen.ts';
 import type { ProxyOptions } from './options.ts';
 import { answer, refuseBadRequest } from './own-answers.ts';
+import { Pipelined } from './pipelined.ts';
 import { transportFamilies } from './proxy-metrics.ts';
 import { Upstream } from './upstream.ts';
 
@@ -55,6 +56,8 @@ export interface RunningProxy {
 /** Deadlines, waits and idle connections are looked at this often. */
 const SWEEP: Millis = 250;
 const MOST_REASONS = 50;
+/** Peers that have vanished without a word are asked for after so much silence. */
+const KEEP_ALIVE: Millis = 30_000;
 
 /** @throws InputError when it cannot listen. */
 export async function startProxy(options: ProxyOptions, host: ProxyHost): Promise<RunningProxy> {
@@ -79,7 +82,11 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     connectionsCheckingInterval: 1000,
     maxHeaderSize: options.maxHeaderBytes ?? 64 * 1024,
     insecureHTTPParser: false,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE,
   });
+  // A count would drop the headers beyond it, the framing ones with them; their size is bounded above.
+  server.maxHeadersCount = 0;
   const url = await listen(server, options.host, options.port, '--listen');
 
   const cohorts = new LiveCohorts({
@@ -112,6 +119,7 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     counts,
     preserveHost: options.preserveHost ?? false,
     connectTimeout: options.connectTimeout ?? 5000,
+    stallTimeout: options.stallTimeout ?? 300_000,
   };
   const unread = (reason: string): void => {
     const name = unreadable.has(reason) || unreadable.size < MOST_REASONS ? reason : 'other';
@@ -128,6 +136,7 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     served: (ttft) => admission.served(ttft),
   };
 
+  const pipelined = new Pipelined();
   const handle = (req: IncomingMessage, res: ServerResponse, expects: boolean): void => {
     const at = now();
     counts.requests++;
@@ -150,7 +159,13 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     const dialect = req.method === 'POST' ? dialectOfPath(path) : undefined;
     if (dialect === undefined) counts.passedThrough++;
     const account = dialect && new Account(accounts, at, path, dialect, req);
-    new Exchange(context, { at, req, res, path, headers, account, expects }).start();
+    const start = (): void => new Exchange(context, { at, req, res, path, headers, account, expects }).start();
+    if (res.socket !== null) start();
+    else if (!pipelined.wait(req, res, start, () => account?.left(now()))) {
+      const why = 'too many requests wait on this connection for the answers before theirs';
+      account?.ended(now(), { kind: 'refused', detail: `refused by the proxy: ${why}` });
+      answer(res, 429, 'rate_limit_exceeded', why);
+    }
   };
   server.on('request', (req, res) => handle(req, res, false));
   server.on('checkContinue', (req, res) => handle(req, res, true));

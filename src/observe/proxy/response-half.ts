@@ -66,6 +66,11 @@ export class ResponseHalf {
     return this.#cutter?.done ?? false;
   }
 
+  /** How long the client has taken nothing, though more waits for it. */
+  stalledFor(now: Millis): Millis {
+    return this.#pausedAt === undefined ? 0 : now - this.#pausedAt;
+  }
+
   /** Another connection is to answer. */
   restart(): void {
     this.anyByte = false;
@@ -163,7 +168,6 @@ export class ResponseHalf {
     const raw = endToEnd(head.raw);
     const modern = this.#req.httpVersion === '1.1';
     if (length.kind === 'chunked' && modern) raw.push('transfer-encoding', 'chunked');
-    // A pipelined response whose turn has not come has no socket yet: node holds it back, so node must frame it.
     this.#raw = res.socket !== null && (length.kind === 'length' || (length.kind === 'chunked' && modern));
     res.sendDate = false;
     // Its body may still come, though nobody waits for it.

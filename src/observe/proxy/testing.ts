@@ -50,9 +50,9 @@ export function requests(socket: Socket, each: (head: string, body: string) => v
       const head = all.slice(0, end);
       let size = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0);
       if (/^transfer-encoding: chunked/im.test(head)) {
-        const last = all.indexOf('0\r\n\r\n', end + 4);
-        if (last < 0) return;
-        size = last + 5 - end - 4;
+        const last = /\r\n0\r\n(?:[^\r\n]+\r\n)*\r\n/.exec(all.slice(end + 2));
+        if (last === null) return;
+        size = last.index + last[0].length - 2;
       }
       if (all.length < end + 4 + size) return;
       const body = all.slice(end + 4, end + 4 + size);

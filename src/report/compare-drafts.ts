@@ -1,9 +1,8 @@
 /** What two sides are compared by: shares and rates first, then each metric's mean and quantiles, with their noise inside runs. */
 import { type Contract, LIMIT_NAMES } from '../core/index.ts';
-import { quantile } from '../stats/index.ts';
 import type { Draft } from './compare-figure.ts';
 import { COMPARED_METRICS, type ComparedMetric, type ComparedOperations, type ComparedRun } from './compare-run.ts';
-import { noiseOf } from './compare-stats.ts';
+import { counted, meanAndQuantiles, noiseOf, type Statistics } from './compare-stats.ts';
 
 export const STATISTICS = ['mean', 'p50', 'p90', 'p95', 'p99'] as const;
 export type StatisticName = (typeof STATISTICS)[number];
@@ -45,7 +44,7 @@ export interface Sides {
 function noiseRows(
   sides: Sides,
   columns: readonly [readonly Float64Array[], readonly Float64Array[]],
-  statistics: (values: Float64Array) => readonly number[],
+  statistics: Statistics,
   scale: 'relative' | 'absolute',
 ): number[][] {
   const { paired, seed } = sides;
@@ -68,11 +67,8 @@ function measuredInBoth(a: Float64Array, b: Float64Array): [Float64Array, Float6
   return [Float64Array.from(keep, (i) => a[i]!), Float64Array.from(keep, (i) => b[i]!)];
 }
 
-const shareGood: (values: Float64Array) => readonly number[] = (values) => {
-  let sum = 0;
-  for (const v of values) sum += v;
-  return [sum / values.length];
-};
+const shareGood = meanAndQuantiles([]);
+const meanAndTail = meanAndQuantiles(STATISTICS.slice(1).map((s) => PROBABILITY[s as Exclude<StatisticName, 'mean'>]));
 
 /** The good flags of what counts, undecided as not good: the lower of the pair. */
 function flags(ops: ComparedOperations, good: Uint8Array = ops.good): Float64Array {
@@ -80,8 +76,8 @@ function flags(ops: ComparedOperations, good: Uint8Array = ops.good): Float64Arr
 }
 
 function share(values: Float64Array): number | undefined {
-  const counted = values.filter((v) => !Number.isNaN(v));
-  return counted.length === 0 ? undefined : shareGood(counted)[0];
+  const known = values.filter((v) => !Number.isNaN(v));
+  return known.length === 0 ? undefined : shareGood(counted(known))[0];
 }
 
 export function rates(sides: Sides): Draft[] {
@@ -175,19 +171,8 @@ export function latencies(sides: Sides, metric: ComparedMetric, contract: Contra
   const zeros = [...columns[0], ...columns[1]].some((x) => x.some((v) => v <= 0));
   const scale = zeros ? 'absolute' : 'relative';
   // The mean of measured values, then the quantiles over offered.
-  const statistics = (values: Float64Array): number[] => {
-    const sorted = values.sort();
-    let sum = 0;
-    let n = 0;
-    for (const v of sorted) {
-      if (v === Number.POSITIVE_INFINITY) break;
-      sum += v;
-      n++;
-    }
-    return [sum / n, ...STATISTICS.slice(1).map((s) => quantile(sorted, PROBABILITY[s as keyof typeof PROBABILITY])!)];
-  };
-  const rows = noiseRows(sides, columns, statistics, scale);
-  const [A, B] = [columns[0].map((x) => statistics(x.slice())), columns[1].map((x) => statistics(x.slice()))];
+  const rows = noiseRows(sides, columns, meanAndTail, scale);
+  const [A, B] = columns.map((side) => side.map((x) => meanAndTail(counted(x)))) as [number[][], number[][]];
   const isLimited = LIMIT_NAMES.includes(metric) && contract.limits[metric] !== undefined;
   return STATISTICS.map((statistic, k) => ({
     ...blank(metric, statistic),

@@ -177,8 +177,63 @@ export function weightedHolm(tests: readonly { readonly p: number; readonly weig
   return adjusted;
 }
 
-/** Several statistics of one sample, which is scratch. */
-export type Statistics = (values: Float64Array) => readonly number[];
+/** A sample as its ascending values and how often each is in it. */
+export interface Counted {
+  readonly sorted: Float64Array;
+  readonly counts: Uint32Array;
+  /** Sum of the counts. */
+  readonly n: number;
+}
+
+/** Several statistics of one sample. */
+export type Statistics = (sample: Counted) => readonly number[];
+
+export function counted(values: Float64Array): Counted {
+  const sorted = values.slice().sort();
+  return { sorted, counts: new Uint32Array(sorted.length).fill(1), n: sorted.length };
+}
+
+/** The mean of the finite values, then the type-7 quantile at each of `ps`, which ascend; in one pass. */
+export function meanAndQuantiles(ps: readonly number[]): Statistics {
+  return ({ sorted, counts, n }) => {
+    const out = new Array<number>(ps.length + 1);
+    let sum = 0;
+    let finite = 0;
+    let upTo = 0;
+    let k = 0;
+    let from = Math.floor(ps.length > 0 ? (n - 1) * ps[0]! : n);
+    // The quantile whose lower order statistic has been met waits here for the upper one.
+    let low = Number.NaN;
+    let previous = Number.NaN;
+    for (let i = 0; i < sorted.length && (k < ps.length || upTo < n); i++) {
+      const c = counts[i]!;
+      if (c === 0) continue;
+      const x = sorted[i]!;
+      if (x !== Number.POSITIVE_INFINITY) {
+        sum += c * x;
+        finite += c;
+      }
+      upTo += c;
+      while (k < ps.length) {
+        const h = (n - 1) * ps[k]!;
+        if (Number.isNaN(low)) {
+          if (upTo <= from) break;
+          // Two quantiles may lie between the same two values.
+          low = from < upTo - c ? previous : x;
+        }
+        const above = h - from;
+        if (above > 0 && upTo <= from + 1) break;
+        out[k + 1] = above === 0 || x === low ? low : low + above * (x - low);
+        low = Number.NaN;
+        k++;
+        if (k < ps.length) from = Math.floor((n - 1) * ps[k]!);
+      }
+      previous = x;
+    }
+    out[0] = sum / finite;
+    return out;
+  };
+}
 
 export interface NoiseOptions {
   readonly seed: number;
@@ -190,6 +245,7 @@ export interface NoiseOptions {
 /**
  * Standard errors of statistics inside one run, or of their differences between two paired ones, by circular block
  * bootstrap (Politis & Romano 1992): neighbours share a queue. +∞ where more than a tenth of the resamples have no number.
+ * A resample is a count of each value: nothing is sorted again.
  */
 export function noiseOf(
   sides: readonly Float64Array[],
@@ -197,23 +253,26 @@ export function noiseOf(
   { seed, scale, resamples = 200 }: NoiseOptions,
 ): number[] {
   const n = sides[0]!.length;
-  if (n < 2) return statistics(sides[0]!.slice()).map(() => Number.POSITIVE_INFINITY);
+  if (n < 2) return statistics(counted(sides[0]!)).map(() => Number.POSITIVE_INFINITY);
   const uniform = keyed(seed, 'compare-noise');
   const block = blockOf(sides);
-  const scratch = sides.map(() => new Float64Array(n));
+  const samples = sides.map((side) => {
+    const sorted = side.slice().sort();
+    return { n, sorted, counts: new Uint32Array(n), places: placesIn(sorted, side) };
+  });
   const on = scale === 'relative' ? Math.log : (x: number): number => x;
   let sums: { n: number; mean: number; squares: number }[] | undefined;
   for (let r = 0; r < resamples; r++) {
+    for (const { counts } of samples) counts.fill(0);
     for (let filled = 0; filled < n; filled += block) {
       const start = Math.floor(uniform() * n);
-      const end = Math.min(n, filled + block);
-      for (let i = filled; i < end; i++) {
-        const at = (start + i - filled) % n;
-        for (let s = 0; s < sides.length; s++) scratch[s]![i] = sides[s]![at]!;
+      const length = Math.min(block, n - filled);
+      for (const { counts, places } of samples) {
+        for (let i = 0; i < length; i++) counts[places[start + i < n ? start + i : start + i - n]!]!++;
       }
     }
-    const first = statistics(scratch[0]!);
-    const second = sides.length > 1 ? statistics(scratch[1]!) : undefined;
+    const first = statistics(samples[0]!);
+    const second = samples.length > 1 ? statistics(samples[1]!) : undefined;
     sums ??= first.map(() => ({ n: 0, mean: 0, squares: 0 }));
     for (let k = 0; k < first.length; k++) {
       const x = second ? on(second[k]!) - on(first[k]!) : on(first[k]!);
@@ -228,6 +287,20 @@ export function noiseOf(
   return (sums ?? []).map((s) =>
     s.n < 0.9 * resamples || s.n < 2 ? Number.POSITIVE_INFINITY : Math.sqrt(s.squares / (s.n - 1)),
   );
+}
+
+/** Where each value stands among the ascending ones; equal values stand together at their first place. */
+function placesIn(sorted: Float64Array, values: Float64Array): Uint32Array {
+  return Uint32Array.from(values, (x) => {
+    let low = 0;
+    let high = sorted.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (sorted[middle]! < x) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  });
 }
 
 /** Three autocorrelation times of the ranks (of the differences', paired), at least ∛n, at most a tenth of n. */

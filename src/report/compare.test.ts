@@ -1,11 +1,13 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keyed } from '../base/random.ts';
 import { contractOf, type RequestRecord, timelineOf } from '../core/index.ts';
+import { quantile } from '../stats/index.ts';
 import { type Comparison, compareRuns } from './compare.ts';
 import type { Figure } from './compare-figure.ts';
 import { comparisonMarkdown, renderComparison } from './compare-render.ts';
 import { type ComparedRun, CompareReducer } from './compare-run.ts';
-import { effectOf, noiseOf, weightedHolm } from './compare-stats.ts';
+import { counted, effectOf, meanAndQuantiles, noiseOf, weightedHolm } from './compare-stats.ts';
 import { checkThresholds, parseThresholds } from './compare-thresholds.ts';
 import { unlikeRuns } from './compare-unlike.ts';
 
@@ -150,11 +152,37 @@ describe('weightedHolm', () => {
   });
 });
 
+describe('meanAndQuantiles', () => {
+  it('is the mean of finite values and type-7 quantiles, whatever the ties and infinities', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.integer({ min: 0, max: 9 }), fc.constant(Number.POSITIVE_INFINITY)), {
+          minLength: 1,
+          maxLength: 40,
+        }),
+        (values) => {
+          const sorted = Float64Array.from(values).sort();
+          const ps = [0, 0.5, 0.5, 0.9, 0.99, 1];
+          const [mean, ...found] = meanAndQuantiles(ps)(counted(Float64Array.from(values)));
+          const finite = values.filter(Number.isFinite);
+          expect(found).toEqual(ps.map((p) => quantile(sorted, p)));
+          if (finite.length > 0) expect(mean).toBeCloseTo(finite.reduce((a, b) => a + b, 0) / finite.length, 12);
+          // The same sample as counts of its different values.
+          const kinds = [...new Set(sorted)];
+          const counts = Uint32Array.from(kinds, (x) => values.filter((v) => v === x).length);
+          const folded = meanAndQuantiles(ps)({ sorted: Float64Array.from(kinds), counts, n: values.length });
+          expect(folded.slice(1)).toEqual(found);
+        },
+      ),
+    );
+  });
+});
+
 describe('noiseOf', () => {
   it('is the standard error of a mean of independent values', () => {
     const u = keyed(3, 'noise');
     const x = Float64Array.from({ length: 2000 }, () => u());
-    const [se] = noiseOf([x], (v) => [v.reduce((a, b) => a + b, 0) / v.length], {
+    const [se] = noiseOf([x], meanAndQuantiles([]), {
       seed: 1,
       scale: 'absolute',
       resamples: 400,

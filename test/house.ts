@@ -42,7 +42,15 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
 export const PURE: readonly string[] = ['base', 'core', 'stats', 'wire', 'workload', 'model', 'sim', 'diagnose'];
 
 /**
- * What the pages of `ui/` may import of `src/`: rooms that run in a browser, the binary forms of the dashboard, and of all
- * others types alone.
+ * What the pages of `ui/` may import of `src/`: rooms that run in a browser, the binary forms of the dashboard, a
+ * profile's step times, and of all others types alone.
  */
-export const UI_MAY: readonly string[] = ['base', 'core', 'stats', 'model', 'sim', 'dashboard/packed'];
+export const UI_MAY: readonly string[] = [
+  'base',
+  'core',
+  'stats',
+  'model',
+  'sim',
+  'dashboard/packed',
+  'plan/form-step.ts',
+];

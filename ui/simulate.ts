@@ -16,8 +16,9 @@ import {
   model,
   type StepModel,
 } from '../src/model/index.ts';
+import { FormStepModel } from '../src/plan/form-step.ts';
 import { systemOf } from '../src/sim/build.ts';
-import { limitsFor } from '../src/sim/limits.ts';
+import { limitsFor, limitsOf } from '../src/sim/limits.ts';
 import { metricsOf } from '../src/sim/record-of.ts';
 import { Simulation } from '../src/sim/simulate.ts';
 
@@ -32,6 +33,9 @@ export interface Engine {
   readonly maxSeqs: number;
   readonly replicas: number;
 }
+
+/** A calibrated profile as the simulator needs it: `POST /api/profile`. */
+export type ProfileEngine = import('../src/dashboard/profile.ts').ProfileEngine;
 
 export interface Built {
   readonly on: Deployment;
@@ -54,7 +58,7 @@ export function build(e: Pick<Engine, 'model' | 'gpu' | 'tp' | 'weights' | 'kv' 
 }
 
 export interface Ask {
-  readonly engine: Engine;
+  readonly engine: Engine | ProfileEngine;
   readonly contract: Contract;
   readonly input: number;
   readonly output: number;
@@ -71,16 +75,21 @@ export interface Answer {
   readonly throughput: number;
 }
 
+function clusterOf(engine: Engine | ProfileEngine) {
+  if ('coefficients' in engine) {
+    const { form, coefficients, name, stallFactor, limits, frontendMs } = engine;
+    const step = new FormStepModel(form, coefficients, name, stallFactor);
+    return systemOf({ step, limits: limitsOf(limits), replicas: 1, frontend: frontendMs });
+  }
+  const { on, step, frontendMs } = build(engine);
+  const limits = limitsFor(on, { maxSeqs: engine.maxSeqs });
+  return systemOf({ step, limits, replicas: engine.replicas, frontend: frontendMs });
+}
+
 /** Runs in slices of some milliseconds, so that the page stays alive. Rejects when `signal` aborts. */
 export async function simulateRate(ask: Ask, signal: AbortSignal): Promise<Answer> {
   const { engine, contract, rate } = ask;
-  const { on, step, frontendMs } = build(engine);
-  const cluster = systemOf({
-    step,
-    limits: limitsFor(on, { maxSeqs: engine.maxSeqs }),
-    replicas: engine.replicas,
-    frontend: frontendMs,
-  });
+  const cluster = clusterOf(engine);
   const warm = Math.ceil(ask.requests / 3);
   let counted = 0;
   let good = 0;

@@ -1,10 +1,22 @@
 /** Where the pages get a run from: the API of `goodput ui`, or the page they were exported to. */
 
+import type { Stamps } from '../src/core/record.ts';
 import type { Listed } from '../src/dashboard/catalogue.ts';
-import { type Chunks, decodeChunks, decodePacked, type Packed } from '../src/dashboard/packed/index.ts';
+import {
+  type Chunks,
+  decodeChunks,
+  decodePacked,
+  decodeStamps,
+  type Packed,
+  type StampColumns,
+  stampsOf,
+} from '../src/dashboard/packed/index.ts';
+import type { StoredPlan } from '../src/dashboard/plans.ts';
 import type { Detail, RunReport } from '../src/dashboard/run-data.ts';
 import type { Saved } from '../src/dashboard/saved.ts';
+import type { Setting } from '../src/dashboard/setting.ts';
 import type { CapacityReport } from '../src/report/curve-report.ts';
+import type { ProfileEngine } from './simulate.ts';
 
 export interface Listing {
   readonly version: string;
@@ -23,10 +35,26 @@ export interface Source {
   packed(id: string): Promise<Packed>;
   chunks(id: string, operations: readonly number[], signal?: AbortSignal): Promise<Chunks>;
   detail(id: string, operation: number): Promise<Detail | undefined>;
+  /** What an exported page holds of row `i`, which is no whole record; undefined where a server has that. */
+  outline(p: Packed, i: number): Promise<Outline | undefined>;
   capacity(id: string): Promise<{ readonly capacity: CapacityReport | null; readonly search: unknown }>;
   diagnosis(id: string): Promise<unknown>;
+  /** What a run says of its engine and traffic. */
+  setting(id: string): Promise<Setting>;
+  /** Reads a profile's YAML. */
+  profile(text: string): Promise<ProfileEngine>;
+  /** Plans kept beside the runs. */
+  plans(): Promise<readonly StoredPlan[]>;
   saved(): Promise<Saved>;
   save(saved: Saved): Promise<Saved>;
+}
+
+export interface Outline {
+  readonly stamps: Stamps;
+  /** Receipts of chunks, ms since the run's epoch: all, or as many as were kept. */
+  readonly at: readonly number[];
+  /** Chunks there were. */
+  readonly of: number;
 }
 
 async function ask(path: string, init?: RequestInit): Promise<Response> {
@@ -42,6 +70,14 @@ async function ask(path: string, init?: RequestInit): Promise<Response> {
   throw new Error(typeof told.error === 'string' ? told.error : `the dashboard answered ${response.status}`);
 }
 
+const send = (method: string, path: string, value: unknown, signal?: AbortSignal): Promise<Response> =>
+  ask(path, {
+    method,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(value),
+    ...(signal && { signal }),
+  });
+
 const q = (id: string): string => `run=${encodeURIComponent(id)}`;
 
 export const apiSource: Source = {
@@ -51,26 +87,18 @@ export const apiSource: Source = {
   report: async (id) => (await ask(`api/report?${q(id)}`)).json(),
   packed: async (id) => decodePacked(await (await ask(`api/columns?${q(id)}`)).arrayBuffer()),
   chunks: async (id, operations, signal) => {
-    const response = await ask(`api/chunks?${q(id)}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(operations),
-      ...(signal && { signal }),
-    });
+    const response = await send('POST', `api/chunks?${q(id)}`, operations, signal);
     return decodeChunks(await response.arrayBuffer());
   },
   detail: async (id, operation) => (await ask(`api/request?${q(id)}&operation=${operation}`)).json(),
+  outline: async () => undefined,
   capacity: async (id) => (await ask(`api/capacity?${q(id)}`)).json(),
   diagnosis: async (id) => (await ask(`api/diagnosis?${q(id)}`)).json(),
+  setting: async (id) => (await ask(`api/setting?${q(id)}`)).json(),
+  profile: async (text) => (await send('POST', 'api/profile', { text })).json(),
+  plans: async () => (await ask('api/plans')).json(),
   saved: async () => (await ask('api/saved')).json(),
-  save: async (saved) =>
-    (
-      await ask('api/saved', {
-        method: 'PUT',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(saved),
-      })
-    ).json(),
+  save: async (saved) => (await send('PUT', 'api/saved', saved)).json(),
 };
 
 interface Told {
@@ -89,6 +117,7 @@ export function fileSource(): (Source & { readonly id: string; readonly hasCapac
   const { id, status, epoch, report, capacity, thinned } = JSON.parse(told) as Told;
   let packed: Promise<Packed> | undefined;
   let chunks: Promise<Chunks> | undefined;
+  let stamps: Promise<StampColumns> | undefined;
   const none = async (): Promise<never> => {
     throw new Error('an exported page has no server to ask');
   };
@@ -102,8 +131,21 @@ export function fileSource(): (Source & { readonly id: string; readonly hasCapac
     packed: () => (packed ??= inside('goodput-columns').then(decodePacked)),
     chunks: async (_id, operations) => only(await (chunks ??= inside('goodput-chunks').then(decodeChunks)), operations),
     detail: async () => undefined,
+    outline: async (p, i) => {
+      const [ticks, extra] = await Promise.all([
+        (chunks ??= inside('goodput-chunks').then(decodeChunks)),
+        (stamps ??= inside('goodput-stamps').then(decodeStamps)),
+      ]);
+      const r = ticks.operation.indexOf(p.operation[i]!);
+      const us = r < 0 ? [] : [...ticks.us.subarray(r === 0 ? 0 : ticks.end[r - 1]!, ticks.end[r]!)];
+      const due = p.scheduled[i]!;
+      return { stamps: stampsOf(p, i, extra), at: us.map((x) => due + x / 1000), of: p.chunks[i]! };
+    },
     capacity: async () => ({ capacity, search: null }),
     diagnosis: async () => null,
+    setting: none,
+    profile: none,
+    plans: async () => [],
     saved: none,
     save: none,
   };

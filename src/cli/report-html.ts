@@ -10,7 +10,7 @@ import { READINGS } from './dashboard-readings.ts';
 const ROWS = 10_000;
 
 export async function reportHtml(run: RunReader, report: Report, contract: Contract): Promise<string> {
-  const { exportPage, firstChunks, packedOf } = await import('../dashboard/index.ts');
+  const { exportPage, firstTimelines, packedOf } = await import('../dashboard/index.ts');
   const { readCapacity } = await import('../dashboard/catalogue.ts');
   const other = contract === run.meta.contract ? undefined : contract;
   const packed = await packedOf(run.folder, READINGS, Date.now(), other);
@@ -21,7 +21,7 @@ export async function reportHtml(run: RunReader, report: Report, contract: Contr
     status: run.status,
     epoch: run.meta.epochWall,
     packed,
-    chunks: await firstChunks(run.folder, packed, ROWS),
+    ...(await firstTimelines(run.folder, packed, ROWS)),
     capacity: search === undefined ? undefined : readCapacity(search),
   });
 }

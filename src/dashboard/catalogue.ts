@@ -86,9 +86,26 @@ export function catalogue(root: string, wallNow: () => Millis): Catalogue {
         }
       }
       for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);
-      return rows.sort((a, b) => (b.epoch ?? 0) - (a.epoch ?? 0) || a.id.localeCompare(b.id));
+      return inOrder(rows);
     },
   };
+}
+
+/** The newest first, and under each search its runs in the order in which it made them. */
+function inOrder(rows: readonly Listed[]): readonly Listed[] {
+  const under = new Map<string, Listed[]>();
+  const alone: Listed[] = [];
+  for (const row of rows) {
+    if (row.parent === null) alone.push(row);
+    else under.set(row.parent, [...(under.get(row.parent) ?? []), row]);
+  }
+  const byId = (a: Listed, b: Listed): number => a.id.localeCompare(b.id, 'en', { numeric: true });
+  alone.sort((a, b) => (b.epoch ?? 0) - (a.epoch ?? 0) || byId(a, b));
+  const whole = (row: Listed): Listed[] => [
+    row,
+    ...(under.get(row.id) ?? []).sort((a, b) => (a.epoch ?? 0) - (b.epoch ?? 0) || byId(a, b)).flatMap(whole),
+  ];
+  return alone.flatMap(whole);
 }
 
 function foldersIn(folder: string): string[] {

@@ -6,7 +6,15 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { CapacityReport } from '../report/curve-report.ts';
 import type { Report } from '../report/report.ts';
-import { type Chunks, encodeChunks, encodePacked, type Packed, thin } from './packed/index.ts';
+import {
+  type Chunks,
+  encodeChunks,
+  encodePacked,
+  encodeStamps,
+  type Packed,
+  type StampColumns,
+  thin,
+} from './packed/index.ts';
 import { readPages } from './pages.ts';
 
 export interface Exported {
@@ -16,6 +24,7 @@ export interface Exported {
   readonly packed: Packed;
   /** Of as many operations as are shown in the timeline. */
   readonly chunks: Chunks;
+  readonly stamps: StampColumns;
   readonly capacity: CapacityReport | undefined;
 }
 
@@ -40,7 +49,7 @@ export function exportPage(run: Exported, pages = readPages()): string {
     withChunks: run.chunks.operation.length,
   };
   // Neither an end of the element nor the start of a comment may stand in it.
-  const code = script.replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--');
+  const code = script.replace(/<\/(script)/gi, '<\\/$1').replaceAll('<!--', '<\\!--');
   const hash = createHash('sha256').update(code).digest('base64');
   const policy = `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'`;
   const gz = (bytes: Uint8Array): string => gzipSync(bytes, { level: 9 }).toString('base64');
@@ -52,7 +61,7 @@ export function exportPage(run: Exported, pages = readPages()): string {
     `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     `<title>${text(told.id)} · goodput</title>`,
-    `<style>${style.replaceAll('</style', '<\\/style')}</style>`,
+    `<style>${style.replace(/<\/(style)/gi, '<\\/$1')}</style>`,
     '</head>',
     '<body>',
     '<div id="app"></div>',
@@ -60,6 +69,7 @@ export function exportPage(run: Exported, pages = readPages()): string {
     `<script type="application/json" id="goodput-run">${JSON.stringify(told).replaceAll('<', '\\u003c')}</script>`,
     `<script type="text/plain" id="goodput-columns">${gz(encodePacked(run.packed))}</script>`,
     `<script type="text/plain" id="goodput-chunks">${gz(encodeChunks(chunks))}</script>`,
+    `<script type="text/plain" id="goodput-stamps">${gz(encodeStamps(run.stamps))}</script>`,
     `<script type="module">${code}</script>`,
     '</body>',
     '</html>',

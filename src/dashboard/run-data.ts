@@ -22,6 +22,8 @@ import {
   type Packed,
   Packer,
   STREAMED,
+  type StampColumns,
+  StampsBuilder,
 } from './packed/index.ts';
 
 /** How a folder becomes figures: the command's own path, handed in, so that there is one. */
@@ -171,35 +173,43 @@ export function latentOf(p: Packed, i: number): number {
 /** The chunks of some operations, attempts folded. Those that have none are left out. */
 export async function chunksOf(folder: string, operations: readonly number[]): Promise<Chunks> {
   const builder = new ChunksBuilder();
+  await eachOperation(folder, operations, ({ operation, stamps, timeline }) => {
+    if (timeline.length > 0) builder.add(operation, stamps.scheduled, timeline.at);
+  });
+  return builder.finish();
+}
+
+/** The chunks and stamps of the first operations by arrival: a page holds so many rows of a timeline. */
+export async function firstTimelines(
+  folder: string,
+  packed: Packed,
+  rows: number,
+): Promise<{ readonly chunks: Chunks; readonly stamps: StampColumns }> {
+  const chunks = new ChunksBuilder();
+  const stamps = new StampsBuilder();
+  for (let from = 0; from < Math.min(rows, packed.rows); from += MOST_ROWS) {
+    const operations = [...packed.operation.subarray(from, Math.min(from + MOST_ROWS, rows))];
+    await eachOperation(folder, operations, (record) => {
+      stamps.add(record.operation, record.stamps);
+      if (record.timeline.length > 0) chunks.add(record.operation, record.stamps.scheduled, record.timeline.at);
+    });
+  }
+  return { chunks: chunks.finish(), stamps: stamps.finish() };
+}
+
+/** Some operations, attempts folded. */
+async function eachOperation(
+  folder: string,
+  operations: readonly number[],
+  each: (record: RequestRecord) => void,
+): Promise<void> {
   const attempts = new Map<number, RequestRecord[]>();
   await eachRecord(folder, operations, (record) => {
     const had = attempts.get(record.operation);
     if (had) had.push(record);
     else attempts.set(record.operation, [record]);
   });
-  for (const list of attempts.values()) {
-    const { operation, stamps, timeline } = foldAttempts(list);
-    if (timeline.length > 0) builder.add(operation, stamps.scheduled, timeline.at);
-  }
-  return builder.finish();
-}
-
-/** The chunks of the first operations by arrival, in pieces: a page holds so many rows of a timeline. */
-export async function firstChunks(folder: string, packed: Packed, rows: number): Promise<Chunks> {
-  const builder = new ChunksBuilder();
-  for (let from = 0; from < Math.min(rows, packed.rows); from += MOST_ROWS) {
-    const operations = [...packed.operation.subarray(from, Math.min(from + MOST_ROWS, rows))];
-    const { operation, end, us } = await chunksOf(folder, operations);
-    for (let r = 0; r < operation.length; r++) {
-      const at = us.subarray(r === 0 ? 0 : end[r - 1]!, end[r]!);
-      builder.add(
-        operation[r]!,
-        0,
-        Float64Array.from(at, (x) => x / 1000),
-      );
-    }
-  }
-  return builder.finish();
+  for (const list of attempts.values()) each(foldAttempts(list));
 }
 
 /** Every row of some operations, read by their numbers: row groups without them are passed over. */

@@ -12,8 +12,10 @@ import { door, HEADERS } from './door.ts';
 import { type LiveRun, snapshotOf, Tail } from './live.ts';
 import { encodeChunks } from './packed/index.ts';
 import { readPages } from './pages.ts';
+import { storedPlans } from './plans.ts';
 import { chunksOf, MOST_ROWS, type Readings, RunData } from './run-data.ts';
 import { readSaved, writeSaved } from './saved.ts';
+import { settingOf } from './setting.ts';
 
 export interface DashboardOptions {
   /** Folder of run folders, or one of them. */
@@ -94,6 +96,13 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
       const file = join(folderOf(id), 'diagnosis.json');
       return json(res, existsSync(file) ? (readJson(folderOf(id), 'diagnosis.json') ?? null) : null);
     }
+    if (is('GET', '/api/setting')) return json(res, settingOf(folderOf(id)));
+    if (is('POST', '/api/profile')) {
+      const { text } = ((await body(req)) ?? {}) as { text?: unknown };
+      if (typeof text !== 'string') throw new Answer(400, 'send {"text": the profile as YAML}');
+      return json(res, (await import('./profile.ts')).profileEngine(text));
+    }
+    if (is('GET', '/api/plans')) return json(res, storedPlans(options.runs));
     if (is('GET', '/api/saved')) return json(res, readSaved(options.runs));
     if (is('PUT', '/api/saved')) return json(res, writeSaved(options.runs, await body(req)));
     if (is('GET', '/api/live')) return live.join(req, res);

@@ -1,8 +1,8 @@
 /** Stacked bars over bins, as SVG: few enough to be drawn by the browser, sharp in print. */
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { whole } from '../words.ts';
+import { useWidth } from './width.ts';
 
-const W = 600;
 const H = 220;
 const PAD = { left: 44, right: 6, top: 8, bottom: 22 };
 
@@ -21,6 +21,8 @@ export function StackedBars(props: {
   marks?: readonly { readonly at: number; readonly label: string }[];
 }) {
   const { bins, parts } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const W = useWidth(box, 600);
   const [over, setOver] = useState(-1);
   const totals = Array.from({ length: bins }, (_, b) => parts.reduce((sum, p) => sum + p.values[b]!, 0));
   const top = Math.max(1, ...totals);
@@ -37,7 +39,7 @@ export function StackedBars(props: {
             .join(', ') || 'none'
         }`;
   return (
-    <>
+    <div ref={box}>
       <svg
         class="bars"
         viewBox={`0 0 ${W} ${H}`}
@@ -103,6 +105,6 @@ export function StackedBars(props: {
             </span>
           ))}
       </p>
-    </>
+    </div>
   );
 }

@@ -1,14 +1,15 @@
 /** One request: its stamps, its gaps, each limit and whether it was held, what the server said. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { formatDuration } from '../../src/base/units.ts';
 import { LIMIT_NAMES } from '../../src/core/contract.ts';
 import { judgeRecord, LEDGER } from '../../src/core/judge.ts';
-import type { RequestRecord, Stamps } from '../../src/core/record.ts';
-import { OUTPUT_KINDS } from '../../src/core/stream.ts';
+import type { RequestRecord } from '../../src/core/record.ts';
 import type { Detail, DetailRecord } from '../../src/dashboard/run-data.ts';
 import { DataTable, Table } from '../charts/data-table.tsx';
+import type { Outline } from '../source.ts';
 import { type Judgement, runId, source } from '../state.ts';
 import { boundText, LIMIT_WORDS, ms, percent } from '../words.ts';
+import { Gaps } from './gaps.tsx';
+import { StampTable } from './stamps.tsx';
 
 export function recordOf(d: DetailRecord): RequestRecord {
   const { at, tokens, kind, choice } = d.timeline;
@@ -42,7 +43,18 @@ export function RequestDetail({ j, operation, onClose }: { j: Judgement; operati
     };
   }, [id, operation]);
   const i = useMemo(() => j.packed.operation.indexOf(operation), [j.packed, operation]);
+  const [outline, setOutline] = useState<{ i: number; got: Outline | undefined }>({ i: -1, got: undefined });
+  useEffect(() => {
+    if (i < 0) return;
+    let stale = false;
+    void source.value.outline(j.packed, i).then((got) => !stale && setOutline({ i, got }));
+    return () => {
+      stale = true;
+    };
+  }, [j.packed, i]);
   if (i < 0) return null;
+  const held = outline.i === i ? outline.got : undefined;
+  const { gap } = j.contract.limits;
   const verdict = LEDGER[j.judged.class[i]!]!;
   const got = detail.op === operation ? detail.got : undefined;
   return (
@@ -60,8 +72,16 @@ export function RequestDetail({ j, operation, onClose }: { j: Judgement; operati
         <Limits j={j} i={i} record={got ? recordOf(got.record) : undefined} />
         {got ? <Evidence record={got.record} /> : null}
       </div>
-      {got && <Gaps record={got.record} j={j} />}
-      {got && <StampTable record={got.record} />}
+      {got && (
+        <Gaps
+          receipts={got.record.timeline}
+          of={got.record.timeline.at.length}
+          start={got.record.stamps.scheduled}
+          limit={gap}
+        />
+      )}
+      {held && held.of > 0 && <Gaps receipts={held} of={held.of} start={held.stamps.scheduled} limit={gap} />}
+      {(got || held) && <StampTable stamps={(got?.record ?? (held as Outline)).stamps} />}
       {got && got.attempts.length > 1 && (
         <DataTable
           label={`${got.attempts.length} attempts`}
@@ -151,114 +171,4 @@ function Evidence({ record: r }: { record: DetailRecord }) {
       : []),
   ];
   return <Table label="Evidence" words head={['', 'value']} rows={rows} />;
-}
-
-const GAP_W = 900;
-const GAP_H = 120;
-
-/** A bar a gap, from receipt to receipt, as high as it is long. */
-function Gaps({ record: r, j }: { record: DetailRecord; j: Judgement }) {
-  const { at, kind, tokens } = r.timeline;
-  if (at.length < 2) return <p class="note">{at.length === 0 ? 'No output came.' : 'One chunk: there is no gap.'}</p>;
-  const start = r.stamps.scheduled;
-  const from = at[0]!;
-  const span = Math.max(0.001, at.at(-1)! - from);
-  const gaps = at.slice(1).map((t, k) => t - at[k]!);
-  const top = Math.max(...gaps, 0.001);
-  const limit = j.contract.limits.gap;
-  const largest = gaps.indexOf(top);
-  return (
-    <>
-      <p class="note">
-        {gaps.length} gaps from the first chunk to the last; the largest, {ms(top)}, begins {ms(at[largest]! - start)}{' '}
-        after the request was due.
-      </p>
-      <svg
-        class="gaps"
-        viewBox={`0 0 ${GAP_W} ${GAP_H + 18}`}
-        role="img"
-        aria-label={`Gaps between chunks, the largest ${formatDuration(top)}`}
-      >
-        {gaps.map((g, k) => {
-          const h = Math.max(1, (g / top) * (GAP_H - 6));
-          const x = ((at[k]! - from) / span) * GAP_W;
-          return (
-            <rect
-              key={k}
-              x={x}
-              width={Math.max(0.6, (g / span) * GAP_W - 0.5)}
-              y={GAP_H - h}
-              height={h}
-              class={
-                limit !== undefined && g > limit
-                  ? 'over'
-                  : OUTPUT_KINDS[kind[k + 1]!] === 'reasoning'
-                    ? 'reasoning'
-                    : 'gap'
-              }
-            />
-          );
-        })}
-        {limit !== undefined && limit <= top && (
-          <line
-            x1={0}
-            x2={GAP_W}
-            y1={GAP_H - (limit / top) * (GAP_H - 6)}
-            y2={GAP_H - (limit / top) * (GAP_H - 6)}
-            class="mark"
-          />
-        )}
-        <text x={0} y={GAP_H + 14} class="tick">
-          {formatDuration(from - start)}
-        </text>
-        <text x={GAP_W} y={GAP_H + 14} class="tick" text-anchor="end">
-          {formatDuration(at.at(-1)! - start)}
-        </text>
-      </svg>
-      <DataTable
-        label="Chunks"
-        cells={() => ({
-          head: ['chunk', 'after start', 'gap', 'tokens', 'kind'],
-          rows: at
-            .slice(0, 5000)
-            .map((t, k) => [
-              k + 1,
-              ms(t - start),
-              k === 0 ? '–' : ms(t - at[k - 1]!),
-              tokens[k]! < 0 ? '?' : tokens[k]!,
-              OUTPUT_KINDS[kind[k]!] ?? '?',
-            ]),
-        })}
-      />
-    </>
-  );
-}
-
-function StampTable({ record: r }: { record: DetailRecord }) {
-  const names = [
-    'scheduled',
-    'dispatched',
-    'connected',
-    'sent',
-    'headers',
-    'firstEvent',
-    'firstOutput',
-    'firstAnswer',
-    'lastOutput',
-    'ended',
-  ] as const satisfies readonly (keyof Stamps)[];
-  let before: number | undefined;
-  return (
-    <Table
-      label="Stamps"
-      head={['stamp', "on the run's clock", 'after scheduled', 'after the one before']}
-      rows={names.flatMap((name) => {
-        const t = r.stamps[name];
-        if (t === undefined) return [];
-        const step = before === undefined ? '–' : ms(t - before);
-        before = t;
-        return [[name, `${t.toFixed(3)} ms`, ms(t - r.stamps.scheduled), step]];
-      })}
-    />
-  );
 }

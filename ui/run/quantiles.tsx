@@ -36,7 +36,9 @@ export function Quantiles({ report: r }: { report: Report }) {
         Over measured values, then over offered operations, where those that failed rank last. Limits do not change
         them.
         {r.metrics.tpot_ms || r.metrics.itl_ms ? ' TPOT samples one mean a request, ITL and gaps every gap.' : ''}
-        {rows.some(([, m]) => m.unsupported.length > 0) ? ' * more than so many values can support.' : ''}
+        {rows.some(([, m]) => m.unsupported.length > 0)
+          ? ' * more than so many values can support; ? an end of an interval that they leave open.'
+          : ''}
       </p>
       {rows.length === 0 ? (
         <p>Nothing was measured.</p>

@@ -201,7 +201,7 @@ function Timeline({ j }: { j: Judgement }) {
           <>
             <Key color="--c-unsent">not sent</Key> <Key color="--t-waiting">waiting: queue and prefill</Key>{' '}
             <Key color="--t-streaming">streaming</Key> <Key color="--t-tick">a chunk</Key>{' '}
-            <Key color="--t-stall">a gap of {formatDuration(stall)} or more</Key>. The mark behind a row is its outcome.
+            <Key color="--t-stall">a gap of {formatDuration(stall)} or more</Key> The mark behind a row is its outcome.
             Above: the share of streams that stand still; a peak is a stall that all of them share. Click a row, or use
             the keys.
             {partly

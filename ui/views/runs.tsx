@@ -64,6 +64,12 @@ export default function RunsView() {
           in {listing.folder}
           {problem ? ` · ${problem}` : ''}
         </p>
+        {listing.runs.length > 0 && (
+          <p class="note">
+            Attainment is the share of offered requests that kept every limit of their contract; the bar is its 95 %
+            interval, the line on it the target. Goodput counts those requests a second.
+          </p>
+        )}
       </header>
       <div class="bar-tools">
         <label>

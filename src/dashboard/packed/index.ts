@@ -3,3 +3,4 @@ export * from './chunks.ts';
 export * from './form.ts';
 export * from './judge.ts';
 export * from './pack.ts';
+export * from './stamps.ts';

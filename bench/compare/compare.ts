@@ -119,7 +119,9 @@ export function main(given: readonly string[]): void {
     `${bySpeed ? 'step times' : 'mean TTFT'} of runs ${bySpeed ? 'differ' : 'differs'} by ${100 * spread} %; seeds ${base} on`,
   );
   console.log('                              no stated spread                stated 3 %');
-  console.log('load  B’s TTFT  run TTFT sd  attainment  any    TTFT right   attainment  any    TTFT right');
+  console.log(
+    'load  B’s TTFT  run TTFT sd  attainment  any    TTFT right   attainment  any    TTFT right    CPU a comparison',
+  );
   for (const load of loads) {
     const rate = load * capacity;
     const prefill = prefillFor(rate);
@@ -130,6 +132,7 @@ export function main(given: readonly string[]): void {
       const uniform = keyed(7 + base, `compare-bench-${load}-${shifted}`);
       const tallies: [Counts, Counts] = [zero(), zero()];
       const spreads: number[] = [];
+      const began = process.cpuUsage();
       for (let trial = 0; trial < trials; trial++) {
         const speed = (): number => Math.exp(sd * gauss(uniform));
         const [a, b]: [ComparedRun[], ComparedRun[]] = [[], []];
@@ -139,8 +142,9 @@ export function main(given: readonly string[]): void {
           b.push(runOf(`b${i}`, rate, seed, n, speed(), shifted ? prefill : 1, limit));
         }
         const contract = contractOf({ ttft: limit, tpot: 30 });
+        const noise = new Map();
         [undefined, SPREAD].forEach((spread, k) => {
-          const c = compareRuns(contract, a, b, { resamples: 20, ...(spread !== undefined && { spread }) });
+          const c = compareRuns(contract, a, b, { resamples: 20, noise, ...(spread !== undefined && { spread }) });
           tally(tallies[k]!, c);
           if (k === 0) spreads.push(c.figures.find((f) => f.name === 'ttft.mean')!.observed_spread ?? 0);
         });
@@ -148,8 +152,10 @@ export function main(given: readonly string[]): void {
       const seen = Math.sqrt(spreads.reduce((s, x) => s + x * x, 0) / trials);
       const cell = (x: number): string => `${((100 * x) / trials).toFixed(0)} %`.padEnd(8);
       const row = (c: Counts): string => `${cell(c.attainment)}  ${cell(c.any)} ${cell(c.ttft)} ${cell(c.rightWay)}`;
+      const used = process.cpuUsage(began);
+      const each = (used.user + used.system) / 1000 / trials;
       console.log(
-        `${load}   ${shifted ? '+10 %' : 'same '}     ${(100 * seen).toFixed(1)} %   ${tallies.map(row).join('   ')}`,
+        `${load}   ${shifted ? '+10 %' : 'same '}     ${(100 * seen).toFixed(1)} %   ${tallies.map(row).join('   ')} ${each.toFixed(0)} ms`,
       );
     }
   }

@@ -27,6 +27,9 @@ export const FIGURE_NAMES: readonly string[] = [
   ...COMPARED_METRICS.flatMap((metric) => STATISTICS.map((statistic) => `${metric}.${statistic}`)),
 ];
 
+/** Noise inside runs: rows of `noiseRows` by the figure they are of. */
+export type NoiseMemory = Map<string, number[][]>;
+
 export interface Sides {
   readonly a: readonly ComparedRun[];
   readonly b: readonly ComparedRun[];
@@ -38,10 +41,25 @@ export interface Sides {
   /** As stated, or assumed. */
   readonly spread: number | undefined;
   readonly assumed: boolean;
+  readonly noise: NoiseMemory;
 }
 
 /** Within-run noise of several statistics: a row a pair when paired, else a row a run, A's then B's. */
 function noiseRows(
+  name: string,
+  sides: Sides,
+  columns: readonly [readonly Float64Array[], readonly Float64Array[]],
+  statistics: Statistics,
+  scale: 'relative' | 'absolute',
+): number[][] {
+  const known = sides.noise.get(name);
+  if (known) return known;
+  const rows = newNoiseRows(sides, columns, statistics, scale);
+  sides.noise.set(name, rows);
+  return rows;
+}
+
+function newNoiseRows(
   sides: Sides,
   columns: readonly [readonly Float64Array[], readonly Float64Array[]],
   statistics: Statistics,
@@ -63,6 +81,9 @@ function noiseRows(
 }
 
 function measuredInBoth(a: Float64Array, b: Float64Array): [Float64Array, Float64Array] {
+  let known = true;
+  for (let i = 0; known && i < a.length; i++) known = !Number.isNaN(a[i]) && !Number.isNaN(b[i]);
+  if (known) return [a, b];
   const keep = Uint32Array.from(a.keys()).filter((i) => !Number.isNaN(a[i]) && !Number.isNaN(b[i]));
   return [Float64Array.from(keep, (i) => a[i]!), Float64Array.from(keep, (i) => b[i]!)];
 }
@@ -85,7 +106,7 @@ export function rates(sides: Sides): Draft[] {
   const columns = [opsA.map((o) => flags(o)), opsB.map((o) => flags(o))] as const;
   const sharesA = columns[0].map(share);
   const sharesB = columns[1].map(share);
-  const noise = noiseRows(sides, columns, shareGood, 'absolute').map((row) => row[0]!);
+  const noise = noiseRows('attainment', sides, columns, shareGood, 'absolute').map((row) => row[0]!);
   // A run of another speed would be judged as this one under limits moved by that much.
   const moved = [...opsA, ...opsB].map(
     (o) => Math.abs((share(flags(o, o.goodLooser)) ?? 0) - (share(flags(o, o.goodTighter)) ?? 0)) / 2,
@@ -171,7 +192,7 @@ export function latencies(sides: Sides, metric: ComparedMetric, contract: Contra
   const zeros = [...columns[0], ...columns[1]].some((x) => x.some((v) => v <= 0));
   const scale = zeros ? 'absolute' : 'relative';
   // The mean of measured values, then the quantiles over offered.
-  const rows = noiseRows(sides, columns, meanAndTail, scale);
+  const rows = noiseRows(metric, sides, columns, meanAndTail, scale);
   const [A, B] = columns.map((side) => side.map((x) => meanAndTail(counted(x)))) as [number[][], number[][]];
   const isLimited = LIMIT_NAMES.includes(metric) && contract.limits[metric] !== undefined;
   return STATISTICS.map((statistic, k) => ({

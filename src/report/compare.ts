@@ -4,7 +4,7 @@
  */
 import type { Contract } from '../core/index.ts';
 import { FEWEST_RUNS } from '../stats/index.ts';
-import { latencies, rates, type Sides } from './compare-drafts.ts';
+import { latencies, type NoiseMemory, rates, type Sides } from './compare-drafts.ts';
 import { effectOfDraft, type Figure, figureOf } from './compare-figure.ts';
 import { COMPARED_METRICS, type ComparedRun, commonOperations } from './compare-run.ts';
 import { ASSUMED_SPREAD, weightedHolm } from './compare-stats.ts';
@@ -48,6 +48,8 @@ export interface CompareOptions {
   /** Seed of the bootstrap, and its resamples (default 60 to 200, fewer of long runs). */
   readonly seed?: number;
   readonly resamples?: number;
+  /** Noise inside these very runs by figure, where it is already known from another comparison of them; filled in here. */
+  readonly noise?: NoiseMemory;
   /** Only these figures are tested, named before the runs were looked at; all are shown. */
   readonly figures?: readonly string[];
   /** Why no verdict may be given whatever the numbers: a run was client-bound. */
@@ -82,6 +84,7 @@ export function compareRuns(
     resamples: options.resamples,
     spread: stated ?? (isAssumed ? ASSUMED_SPREAD.relative : undefined),
     assumed: isAssumed,
+    noise: options.noise ?? new Map(),
   };
   const drafts = [...rates(sides), ...COMPARED_METRICS.flatMap((metric) => latencies(sides, metric, contract))];
   const effects = drafts.map((draft) => effectOfDraft(draft, sides, level));

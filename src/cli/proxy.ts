@@ -14,6 +14,8 @@ import { untilClosed } from './until-closed.ts';
 interface Flags extends SloFlags {
   readonly upstream: string;
   readonly listen: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
   readonly admin: string;
   readonly adminOpen: boolean;
   readonly classContract?: readonly string[];
@@ -48,6 +50,8 @@ export const proxy = command({
     flags: {
       upstream: { kind: 'parsed', parse: String, brief: 'Servers to pass requests on to', placeholder: 'URL,…' },
       listen: { ...text('Address to listen on', 'HOST:PORT'), optional: false, default: '127.0.0.1:8080' },
+      tlsCert: text('Speak TLS to callers with this certificate, PEM', 'FILE'),
+      tlsKey: text('The key of that certificate, PEM', 'FILE'),
       ...SLO_FLAGS,
       classContract: {
         ...text('A contract for one traffic class, repeatable: batch=batch.yaml', 'CLASS=FILE'),
@@ -171,7 +175,7 @@ interface About {
 }
 
 async function optionsOf(cli: Cli, flags: Flags): Promise<{ options: ProxyOptions; about: About }> {
-  const [{ upstreamTargets }, { contractOfFlags, readContract }, { readCap }] = await Promise.all([
+  const [{ tlsIdentity, upstreamTargets }, { contractOfFlags, readContract }, { readCap }] = await Promise.all([
     import('../observe/proxy/index.ts'),
     import('./slo-flags.ts'),
     import('./proxy-cap.ts'),
@@ -188,6 +192,7 @@ async function optionsOf(cli: Cli, flags: Flags): Promise<{ options: ProxyOption
     throw new InputError('--max-queue-age: nothing waits here without --max-concurrency; give both');
   }
   const listen = address(flags.listen, '--listen');
+  const tls = tlsIdentity(flags.tlsCert, flags.tlsKey);
   const admin = address(flags.admin, '--admin');
   if (flags.adminOpen) cli.stderr.line('goodput: WARNING: the admin port answers every machine that can reach it');
   else if (!isLocal(admin.host)) {
@@ -203,6 +208,7 @@ async function optionsOf(cli: Cli, flags: Flags): Promise<{ options: ProxyOption
         ...(flags.cacert !== undefined && { cacert: flags.cacert }),
       }),
       ...listen,
+      ...(tls && { tls }),
       admin: { ...admin, open: flags.adminOpen },
       contract,
       classContracts,

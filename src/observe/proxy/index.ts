@@ -2,6 +2,7 @@
 
 export { isLoopback } from './admin.ts';
 export type { TransportCounts } from './exchange.ts';
+export { type TlsIdentity, tlsIdentity } from './identity.ts';
 export * from './options.ts';
 export { type ProxyHost, type RunningProxy, startProxy } from './proxy.ts';
 export { type TlsTrust, upstreamTargets } from './targets.ts';

@@ -1,10 +1,17 @@
 /** Listening, with errors in the words of whoever asked for it. */
 import type { Server } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { InputError, messageOf } from '../../base/errors.ts';
 
-/** Listens. @returns `http://host:port`. @throws InputError */
-export function listen(server: Server, host: string, port: number, flag: string): Promise<string> {
+/** Listens. @returns `scheme://host:port`. @throws InputError */
+export function listen(
+  server: Server | TlsServer,
+  host: string,
+  port: number,
+  flag: string,
+  scheme: 'http' | 'https' = 'http',
+): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const where = `${host}:${port}`;
@@ -21,7 +28,7 @@ export function listen(server: Server, host: string, port: number, flag: string)
     server.listen({ host, port, backlog: 4096 }, () => {
       server.removeAllListeners('error');
       const { address, family, port: taken } = server.address() as AddressInfo;
-      resolve(`http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`);
+      resolve(`${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${taken}`);
     });
   });
 }

@@ -2,6 +2,7 @@
 import type { Millis } from '../../base/units.ts';
 import type { Contract } from '../../core/contract.ts';
 import type { OperationListener } from '../cohorts/index.ts';
+import type { TlsIdentity } from './identity.ts';
 import type { UpstreamTarget } from './upstream.ts';
 
 export interface ProxyOptions {
@@ -9,6 +10,8 @@ export interface ProxyOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** Speak TLS to callers. */
+  readonly tls?: TlsIdentity;
   readonly contract: Contract;
   /** Contracts of traffic classes that have their own. */
   readonly classContracts?: Readonly<Record<string, Contract>>;

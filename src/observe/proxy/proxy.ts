@@ -1,5 +1,6 @@
 /** The proxy: a listening server, its upstreams, and what it records. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { Millis } from '../../base/units.ts';
 import { contractFor } from '../../core/contract.ts';
 import type { RequestRecord } from '../../core/record.ts';
@@ -74,7 +75,7 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     refused: 0,
     badGateway: 0,
   };
-  const server = createServer({
+  const settings = {
     noDelay: true,
     keepAliveTimeout: 75_000, // longer than clients keep an idle socket, so it is not closed under a request
     headersTimeout: options.headersTimeout ?? 10_000,
@@ -84,14 +85,24 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     insecureHTTPParser: false,
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE,
-  });
+  };
+  const { tls } = options;
+  const server =
+    tls === undefined
+      ? createServer(settings)
+      : createTlsServer({
+          ...settings,
+          ...tls,
+          ALPNProtocols: ['http/1.1'],
+          handshakeTimeout: settings.headersTimeout,
+        });
   // A count would drop the headers beyond it, the framing ones with them; their size is bounded above.
   server.maxHeadersCount = 0;
-  const url = await listen(server, options.host, options.port, '--listen');
+  const url = await listen(server, options.host, options.port, '--listen', tls === undefined ? 'http' : 'https');
 
   const cohorts = new LiveCohorts({
     boundary: 'proxy',
-    instance: url.replace(/^http:\/\//, ''),
+    instance: url.replace(/^https?:\/\//, ''),
     epochWall: host.epochWall,
     contractFor: of,
     ...(options.window !== undefined && { window: options.window }),

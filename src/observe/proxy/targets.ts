@@ -1,6 +1,6 @@
 /** Upstreams as the user writes them. */
-import { readFileSync } from 'node:fs';
-import { InputError, messageOf, oneLine } from '../../base/errors.ts';
+import { InputError, oneLine } from '../../base/errors.ts';
+import { readPem } from './identity.ts';
 import type { UpstreamTarget } from './upstream.ts';
 
 export interface TlsTrust {
@@ -58,11 +58,5 @@ function target(text: string, ca: Buffer | undefined, insecure: boolean): Upstre
 }
 
 function readAuthorities(file: string): Buffer {
-  try {
-    const pem = readFileSync(file);
-    if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem;
-  } catch (error) {
-    throw new InputError(`--cacert: ${messageOf(error)}; name a readable PEM file`, { cause: error });
-  }
-  throw new InputError(`--cacert: ${oneLine(file)} holds no PEM certificate`);
+  return readPem(file, '--cacert', /-----BEGIN CERTIFICATE-----/, 'certificate');
 }

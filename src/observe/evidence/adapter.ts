@@ -33,7 +33,7 @@ export interface Adapter {
   readonly owns?: (labels: Readonly<Record<string, string>>) => boolean;
   readonly metrics: readonly Mapped[];
   /** Mends what the engine is known to tell wrongly, and says so. */
-  readonly mend?: (told: Map<Concept, Told>, notes: string[]) => void;
+  readonly mend?: (told: Map<Concept, Told>, notes: string[], model: string | undefined) => void;
   /** Said of every replica of this engine. */
   readonly notes?: readonly string[];
 }

@@ -186,7 +186,8 @@ function targetsOf(name: string, isUntyped: boolean): Target[] {
     const part = isUntyped ? /^(.+)_(sum|count)$/.exec(local) : null;
     adapter.metrics.forEach((mapped, i) => {
       const at = mapped.names.indexOf(base);
-      const rank = (mapped.part ? firstPart(adapter, mapped) : i) * 100;
+      // Ray tells a counter under its name with _total and, for older dashboards, without.
+      const rank = (mapped.part ? firstPart(adapter, mapped) : i) * 100 + (local === base ? 0.5 : 0);
       if (at >= 0) targets.push({ adapter, mapped, rank: rank + (mapped.added ? 0 : at), prefix });
       else if (part !== null && OBSERVED.has(mapped.concept) && !mapped.part) {
         const of = mapped.names.indexOf(part[1]!);
@@ -250,7 +251,7 @@ function replicasOf(
         const meaning = { metric: 'process_start_time_seconds', observation: 'Unix time', unit: 'seconds' } as const;
         told.set('process_start', { meaning, value: started });
       }
-      adapter.mend?.(told, notes);
+      adapter.mend?.(told, notes, identity.get('model'));
       const label = distinguished(identity, kept);
       replicas.push({
         key: `${adapter.engine} ${key}`,
@@ -343,7 +344,7 @@ function observedOf(
       return own.reduce((a, e) => a + e.value! * (part === 'sum' ? (e.target.mapped.scale ?? 1) : 1), 0);
     };
     const [count, sum] = [of('count'), of('sum')];
-    if (count === undefined) return undefined;
+    if (count === undefined || (sum === undefined && parts.some((e) => e.target.mapped.part))) return undefined;
     return { meaning, count, ...(sum !== undefined && { sum }) };
   }
   const all = taken.map((e) => e.series!);

@@ -147,8 +147,22 @@ export const SGLANG_ROUTER: Adapter = {
     {
       ...attempt,
       concept: 'e2e',
-      names: ['request_duration_seconds', 'http_request_duration_seconds'],
+      names: ['request_duration_seconds', 'http_request_duration_seconds', 'generate_duration_seconds'],
       clock: 'received by the router',
+    },
+    {
+      concept: 'prompt_tokens',
+      names: ['tokens'],
+      where: { token_type: ['input'], type: ['input'] },
+      observation: 'a prompt token',
+      unit: 'tokens',
+    },
+    {
+      concept: 'generation_tokens',
+      names: ['tokens'],
+      where: { token_type: ['output'], type: ['output'] },
+      observation: 'an output token',
+      unit: 'tokens',
     },
     {
       concept: 'failures',

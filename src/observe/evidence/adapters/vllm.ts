@@ -3,40 +3,20 @@
  * engine core's monotonic clock from the first schedule: the socket's backlog is in neither.
  */
 import { type Adapter, type Mapped, prefixed } from '../adapter.ts';
+import { FINISH, lengths, phases, STATE, STEP_TOKENS } from './vllm-names.ts';
 
 const MISSES = 'aborted and rejected requests';
-const FINISH = 'when the request finishes';
 const request = { observation: 'a request', recorded: FINISH, misses: MISSES, unit: 'seconds' } as const;
 const size = { observation: 'a request', recorded: FINISH, misses: MISSES, unit: 'tokens' } as const;
 
 export const VLLM_METRICS: readonly Mapped[] = [
-  {
-    ...request,
-    concept: 'queue',
-    names: ['request_queue_time_seconds', 'time_in_queue_requests'],
-    clock: 'queued in the engine core, to its first schedule',
-  },
-  {
-    ...request,
-    concept: 'prefill',
-    names: ['request_prefill_time_seconds'],
-    clock: 'first schedule, to the first token',
-  },
-  { ...request, concept: 'decode', names: ['request_decode_time_seconds'], clock: 'first token, to the last' },
-  {
-    ...request,
-    concept: 'inference',
-    names: ['request_inference_time_seconds'],
-    clock: 'first schedule, to the last token: prefill + decode',
-  },
-  {
-    ...request,
-    concept: 'ttft',
-    names: ['time_to_first_token_seconds'],
-    clock: 'tokenization begins, on the frontend',
-    recorded: 'at the first token',
-    misses: 'rejected requests, and those aborted before their first token',
-  },
+  ...phases({
+    arrival: 'tokenization begins, on the frontend',
+    queued: 'queued in the engine core',
+    misses: MISSES,
+    ttft: { recorded: 'at the first token', misses: 'rejected requests, and those aborted before their first token' },
+  }),
+  { ...request, concept: 'queue', names: ['time_in_queue_requests'], clock: 'arrival, to its first schedule' },
   {
     concept: 'itl',
     names: ['inter_token_latency_seconds', 'time_per_output_token_seconds'],
@@ -53,7 +33,6 @@ export const VLLM_METRICS: readonly Mapped[] = [
     clock: 'first token, to the last, over n − 1',
     note: 'TPOT is recorded as 0 for requests of one token or none',
   },
-  { ...request, concept: 'e2e', names: ['e2e_request_latency_seconds'], clock: 'tokenization begins, on the frontend' },
   {
     concept: 'transfer',
     names: ['nixl_xfer_time_seconds'],
@@ -61,15 +40,8 @@ export const VLLM_METRICS: readonly Mapped[] = [
     recorded: 'when the transfer ends',
     unit: 'seconds',
   },
-  { ...size, concept: 'prompt_length', names: ['request_prompt_tokens'] },
-  { ...size, concept: 'output_length', names: ['request_generation_tokens'] },
-  {
-    concept: 'step_tokens',
-    names: ['iteration_tokens'],
-    observation: 'an engine step',
-    recorded: 'at each step',
-    unit: 'tokens',
-  },
+  ...lengths(MISSES),
+  STEP_TOKENS,
   { ...size, concept: 'prefill_computed', names: ['request_prefill_kv_computed_tokens'] },
   {
     concept: 'prompt_tokens',
@@ -136,23 +108,12 @@ export const VLLM_METRICS: readonly Mapped[] = [
     misses: 'requests their client gave up',
     note: 'request_success counts every finish reason, abort and error among them; most client aborts leave no sample at all',
   },
-  {
-    concept: 'running',
-    names: ['num_requests_running'],
-    observation: 'requests in the running batch',
-    unit: 'requests',
-  },
+  ...STATE,
   {
     concept: 'waiting',
-    names: ['num_requests_waiting'],
+    names: ['num_requests_waiting_by_reason'],
     observation: 'requests queued in the engine',
     unit: 'requests',
-  },
-  {
-    concept: 'kv_usage',
-    names: ['kv_cache_usage_perc', 'gpu_cache_usage_perc'],
-    observation: 'the share of KV blocks in use',
-    unit: 'share',
   },
 ];
 

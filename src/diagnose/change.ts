@@ -21,7 +21,9 @@ export const HEADLINES = [
   'gap',
   'latency',
 ] as const;
-export type Headline = (typeof HEADLINES)[number];
+/** Told only where no latency is known on both sides: it also falls where less was asked for. */
+const LAST_RESORT = 'throughput';
+export type Headline = (typeof HEADLINES)[number] | typeof LAST_RESORT;
 
 export interface HeadlineChange {
   readonly id: Headline;
@@ -55,7 +57,8 @@ const CAUTION = 1.25;
 
 export function changeTest(a: Measures, b: Measures, spread: Share = DEFAULT_SPREAD): ChangeTest {
   const found: { id: Headline; a: Estimate; b: Estimate; value: number; se: number; p: number }[] = [];
-  for (const id of HEADLINES) {
+  for (const id of [...HEADLINES, LAST_RESORT] as const) {
+    if (id === LAST_RESORT && found.length > 0) continue;
     const pair = both(a, b, id);
     const r = pair && logRatio(pair.a, pair.b);
     if (!pair || !r) continue;
@@ -82,7 +85,9 @@ export function changeTest(a: Measures, b: Measures, spread: Share = DEFAULT_SPR
     };
   });
   const shown = changes.filter((c) => c.shown);
-  return { changes, spread, worse: shown.some((c) => c.ratio > 1), better: shown.some((c) => c.ratio < 1) };
+  return { changes, spread, worse: shown.some((c) => isWorse(c)), better: shown.some((c) => !isWorse(c)) };
 }
+
+const isWorse = (c: HeadlineChange): boolean => (c.id === LAST_RESORT ? c.ratio < 1 : c.ratio > 1);
 
 const TAILS: ReadonlySet<Headline> = new Set(['ttft_p99', 'ttft_early', 'itl_p99', 'gap']);

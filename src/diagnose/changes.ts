@@ -8,6 +8,7 @@ import { didYouMean } from '../base/nearest.ts';
 /** What a flag is about; decides which causes it speaks for. */
 export const TOPIC_IDS = [
   'admission',
+  'scheduling',
   'budget',
   'cache',
   'kv',
@@ -60,13 +61,17 @@ const UNSET = '(not set)';
 /** Words of a flag, an environment variable or a setting → what it is about. First that matches. */
 const TOPICS: readonly (readonly [RegExp, FlagTopic])[] = [
   [
-    /max[-_.]?num[-_.]?batched|chunked[-_.]?prefill|long[-_.]?prefill|prefill[-_.]?budget|batched[-_.]?tokens/i,
+    /max[-_.]?num[-_.]?batched|chunked[-_.]?prefill|long[-_.]?prefill|prefill[-_.]?(budget|chunk)|chunk[-_.]?(size|budget)|batched[-_.]?tokens/i,
     'budget',
+  ],
+  [
+    /sched(uler|uling|ule)?[-_.]?policy|admission[-_.]?policy|queue[-_.]?(policy|order)|fcfs|priority|shortest/i,
+    'scheduling',
   ],
   [/stream[-_.]?interval|detokeniz|chunk[-_.]?flush/i, 'stream'],
   [/max[-_.]?num[-_.]?seqs|max[-_.]?running|max[-_.]?batch|max[-_.]?concurren|admission|max[-_.]?queue/i, 'admission'],
   [/prefix|radix|block[-_.]?size|cache[-_.]?aware|affinity|hash|mamba/i, 'cache'],
-  [/spec|draft|eagle|mtp|ngram|medusa/i, 'speculation'],
+  [/specul|spec[-_.]|draft|eagle|(?<![a-z])mtp(?![a-z])|ngram|medusa/i, 'speculation'],
   [/warm[-_.]?up|jit|precompile|compile[-_.]?cache|keep[-_.]?alive(?!.*proxy)/i, 'warmup'],
   [
     /load[-_.]?balanc|(?<!scheduling[-_.])(?<!scheduler[-_.])\bpolicy\b|rout(er|ing)[-_.]?policy|lb[-_.]?(policy|method)/i,
@@ -100,21 +105,24 @@ export function topicOf(name: string, value = ''): FlagTopic {
 
 const ON = new Set(['true', 'on', 'yes', 'enabled', 'enable']);
 const OFF = new Set(['false', 'off', 'no', 'disabled', 'disable', 'none', UNSET]);
+/** Switched on it makes a step smaller, not larger. */
+const INVERSE = /chunked[-_.]?prefill$/i;
 /** A name that says no: `--no-enable-prefix-caching`, `disable_radix_cache`. */
 const NEGATED = /(^|[-_.])(no|disable[ds]?|without|skip)([-_.]|$)/i;
 
 export function directionOf({ name, before, after }: Diff): Direction {
   const isSwitch = [before, after].some((v) => ON.has(v.toLowerCase()));
+  const negated = NEGATED.test(name) !== (isSwitch && INVERSE.test(name));
   const level = (v: string): number | undefined => (isSwitch && v === UNSET ? 0 : levelOf(v));
   const [x, y] = [level(before), level(after)];
   if (x === undefined || y === undefined) {
     // From nothing, or to nothing: switched on, or off, whatever the value.
     const [was, is] = [OFF.has(before.toLowerCase()), OFF.has(after.toLowerCase())];
     if (was === is || x !== undefined || y !== undefined) return 'unknown';
-    return was !== NEGATED.test(name) ? 'up' : 'down';
+    return was !== negated ? 'up' : 'down';
   }
   if (x === y) return 'unknown';
-  return y > x !== NEGATED.test(name) ? 'up' : 'down';
+  return y > x !== negated ? 'up' : 'down';
 }
 
 /** A number (`8192`, `8k`, `90%`), or a switch as 0 or 1. */

@@ -82,6 +82,27 @@ export function opposedFact(facts: Map<FactId, Fact>): void {
   });
 }
 
+/** How far the median moved of what the mean did: 1 all requests alike, 0 a few of them. */
+export function typicalFact(a: Measures, b: Measures, facts: Map<FactId, Fact>): void {
+  const [mean, median] = [both(a, b, 'ttft'), both(a, b, 'ttft_p50')];
+  if (!mean || !median || mean.a.source !== median.a.source) return;
+  const change = mean.b.value - mean.a.value;
+  if (!(Math.abs(change) > 0.15 * mean.a.value)) return;
+  const effect = Math.max(-1, Math.min(2, (median.b.value - median.a.value) / change));
+  const se = Math.hypot(median.a.se, median.b.se, effect * Math.hypot(mean.a.se, mean.b.se)) / Math.abs(change);
+  facts.set('typical', {
+    id: 'typical',
+    label: `TTFT's median moved by ${Math.round(median.b.value - median.a.value)} ms where its mean did by ${Math.round(change)}`,
+    effect,
+    se,
+    kind: 'difference',
+    unit: 'share',
+    states: statesOf(effect, se, 0.3, 0.6),
+    source: mean.a.source,
+    population: mean.a.population,
+  });
+}
+
 /** Whether one class holds more of ΔTTFT than of the requests: 0 in proportion, 1 all of it. */
 export function oneClassFact(sideA: Side, sideB: Side, facts: Map<FactId, Fact>): void {
   const [x, y] = [byClass(sideA), byClass(sideB)];

@@ -38,6 +38,7 @@ export type FactId =
   | 'restarted'
   | 'alike'
   | 'opposed'
+  | 'typical'
   | 'path';
 
 export type Facts = ReadonlyMap<FactId, Fact>;

@@ -4,7 +4,7 @@ import type { Changes } from './changes.ts';
 import { type Estimate, logRatio } from './estimate.ts';
 import { type Fact, type FactId, type Facts, statesOf } from './fact.ts';
 import { ROWS, type Row, type RowId } from './fact-rows.ts';
-import { alikeFact, oneClassFact, opposedFact, pathFact } from './fact-shape.ts';
+import { alikeFact, oneClassFact, opposedFact, pathFact, typicalFact } from './fact-shape.ts';
 import { restartFact, toldFacts } from './fact-told.ts';
 import { QUANTITIES, type QuantityId } from './quantities.ts';
 import type { Side } from './side.ts';
@@ -32,6 +32,7 @@ export function factsOf(input: FactInput): Facts {
   pathFact(attribution, a, b, scale, facts);
   alikeFact(facts);
   opposedFact(facts);
+  typicalFact(a, b, facts);
   oneClassFact(sideA, sideB, facts);
   restartFact(sideA, sideB, facts);
   if (changes) toldFacts(changes, facts);

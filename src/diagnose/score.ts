@@ -34,6 +34,7 @@ const WEIGHTS: Readonly<Partial<Record<FactId, number>>> = {
   early: 0.9,
   ttft_early: 0.3,
   opposed: 0.5,
+  typical: 0.3,
   tokens_per_step: 0.4,
   chosen: 0.7,
   computed: 0.7,

@@ -65,7 +65,7 @@ export function usual(id: FactId): States {
   if (id === 'started' || id === 'restarted') return told(0.15);
   if (id === 'loaded') return told(0.04);
   if (id === 'one_class') return [0, 0, 0.86, 0.1, 0.04];
-  if (id === 'alike') return ANY;
+  if (id === 'alike' || id === 'typical') return ANY;
   // Follow TTFT.
   if (id === 'ttft_early') return [0.08, 0.12, 0.4, 0.2, 0.2];
   // Follow from TTFT moving at all.

@@ -18,7 +18,7 @@ import {
 export const PATH: readonly Cause[] = [
   {
     id: 'frontend-cpu',
-    label: "the API server's CPU: tokenizer or one process for all requests",
+    label: "the API server's CPU: tokenizer, preprocessing of requests, or one process for all",
     locus: 'frontend',
     predicts: {
       ttft: MUCH_UP,
@@ -150,6 +150,7 @@ export const PATH: readonly Cause[] = [
       rate: [0.08, 0.12, 0.66, 0.07, 0.07],
       prompt: FLAT,
       output: FLAT,
+      typical: MUCH_UP,
       // A queue smears; two modes are another path, or one member of a pool.
       bimodal: [0.03, 0.1, 0.75, 0.1, 0.02],
       long_short: ANY,
@@ -159,7 +160,10 @@ export const PATH: readonly Cause[] = [
     },
     deciding: ['part.delivery'],
     needs: [['latency', 'bunched', 'tpot', 'itl_p50']],
-    refutedBy: [['bimodal', 'up']],
+    refutedBy: [
+      ['bimodal', 'up'],
+      ['typical', 'flat'],
+    ],
     contradictedBy:
       "the server's own TTFT up by as much; last-token latency as before, or tokens bunched (then a buffer)",
     knob: 'connections to the upstream, workers of the gateway, a quicker HTTP client in it; measure past it',

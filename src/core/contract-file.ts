@@ -2,12 +2,12 @@
  * Contracts as files: YAML, or JSON (which is YAML). The schema below is the documentation; unknown keys are refused,
  * since a misspelt limit would silently promise nothing. Import this file lazily: zod and yaml take a while to load.
  */
-import { isNode, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { InputError, messageOf, oneLine } from '../base/errors.ts';
 import { didYouMean } from '../base/nearest.ts';
 import { type Millis, parseShare, trim } from '../base/units.ts';
 import { CONTRACT_DEFAULTS, type Contract, LIMIT_NAMES, type LimitName, type Limits } from './contract.ts';
+import { placedYaml } from './placed-yaml.ts';
 import { PRESETS, type Preset, SOURCES } from './presets.ts';
 import { checkContract, defaultDeadline, parseLimit, SLO_NAMES } from './slo.ts';
 
@@ -102,38 +102,21 @@ const FILE = z
 
 /** Reads a contract. @param what the file's name, for errors. @throws InputError with the line, the key and what to do. */
 export function parseContract(text: string, what: string): Contract {
-  if (text.length > MAX_LENGTH)
-    throw new InputError(`${what}: longer than ${MAX_LENGTH} characters, which is no contract`);
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: true });
-  const broken = document.errors[0];
-  if (broken) {
-    const line = broken.linePos?.[0].line;
-    throw new InputError(
-      `${what}${line ? `:${line}` : ''}: not readable as YAML: ${oneLine(broken.message.split('\n')[0] ?? '')}`,
-    );
-  }
-  let value: unknown;
-  try {
-    value = document.toJS();
-  } catch (error) {
-    throw new InputError(`${what}: not readable as YAML: ${messageOf(error)}`);
-  }
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
-    throw new InputError(`${what}: not a contract: expected keys like 'limits:' and 'attainment:'`);
-  }
+  const { value, at } = placedYaml(text, what, {
+    kind: 'contract',
+    like: "'limits:' and 'attainment:'",
+    longest: MAX_LENGTH,
+  });
   const parsed = FILE.safeParse(value);
   if (parsed.success) return checkContract(build(parsed.data, what), what);
 
   const issue = parsed.error.issues[0] as z.core.$ZodIssue;
   const unknown = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
   const path = unknown === undefined ? issue.path : [...issue.path, unknown];
-  const node = document.getIn(unknown === undefined ? path : issue.path, true);
-  const offset = unknown === undefined ? offsetOf(node) : (offsetOfKey(node, unknown) ?? offsetOf(node));
-  const at = offset === undefined ? what : `${what}:${lines.linePos(offset).line}`;
+  const place = unknown === undefined ? at(path) : at(issue.path, unknown);
   if (unknown !== undefined)
-    throw new InputError(`${at}: unknown key '${oneLine(path.join('.'), 80)}'${suggest(unknown, issue.path)}`);
-  throw new InputError(`${at}: ${path.join('.')}: ${issue.message}`);
+    throw new InputError(`${place}: unknown key '${oneLine(path.join('.'), 80)}'${suggest(unknown, issue.path)}`);
+  throw new InputError(`${place}: ${path.join('.')}: ${issue.message}`);
 }
 
 function build(file: z.output<typeof FILE>, what: string): Contract {
@@ -178,16 +161,6 @@ function suggest(key: string, path: readonly PropertyKey[]): string {
   // A limit written one level too high is the common slip.
   if (path.length === 0 && (LIMIT_NAMES as readonly string[]).includes(key)) return `; write it under 'limits:'`;
   return didYouMean(key, known) || `; the keys here are ${known.join(', ')}`;
-}
-
-function offsetOf(node: unknown): number | undefined {
-  return isNode(node) ? (node.range?.[0] ?? undefined) : undefined;
-}
-
-function offsetOfKey(node: unknown, key: string): number | undefined {
-  const items = (node as { items?: readonly { key: unknown }[] } | null | undefined)?.items ?? [];
-  const pair = items.find((item) => String((item.key as { value?: unknown } | null)?.value ?? item.key) === key);
-  return offsetOf(pair?.key);
 }
 
 /** The format as JSON Schema (draft 2020-12), for editors and other languages. */

@@ -2,11 +2,11 @@
  * Workloads as files: YAML, or JSON (which is YAML). The schema below is the documentation; unknown keys are refused with
  * the nearest name. Import this file lazily: zod and yaml take a while to load. Files a workload names are not opened here.
  */
-import { isNode, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { InputError, messageOf, oneLine } from '../base/errors.ts';
 import { didYouMean } from '../base/nearest.ts';
 import { parseDuration, parseShare } from '../base/units.ts';
+import { placedYaml } from '../core/placed-yaml.ts';
 import { ARRIVALS } from './arrivals.ts';
 import { DATASET_FORMAT_NAMES, DEFAULT_SAMPLE, MAX_SAMPLE } from './datasets/index.ts';
 import { MAX_SIDE } from './images.ts';
@@ -202,30 +202,11 @@ export type ClassFile = z.output<typeof CLASS>;
 
 /** Reads a workload. @param what the file's name, for errors. @throws InputError with the line, the key and what to do. */
 export function parseWorkload(text: string, what: string): WorkloadFile {
-  if (text.length > MAX_TEXT) throw new InputError(`${what}: longer than ${MAX_TEXT} characters, which is no workload`);
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: true });
-  const broken = document.errors[0];
-  if (broken) {
-    const line = broken.linePos?.[0].line;
-    throw new InputError(
-      `${what}${line ? `:${line}` : ''}: not readable as YAML: ${oneLine(broken.message.split('\n')[0] ?? '')}`,
-    );
-  }
-  let value: unknown;
-  try {
-    value = document.toJS({ maxAliasCount: 100 });
-  } catch (error) {
-    throw new InputError(`${what}: not readable as YAML: ${messageOf(error)}`);
-  }
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
-    throw new InputError(`${what}: not a workload: expected keys like 'rate:' and 'classes:'`);
-  }
-  const at = (path: readonly PropertyKey[], key?: string): string => {
-    const node = document.getIn(path, true);
-    const offset = (key === undefined ? undefined : offsetOfKey(node, key)) ?? offsetOf(node);
-    return offset === undefined ? what : `${what}:${lines.linePos(offset).line}`;
-  };
+  const { value, at } = placedYaml(text, what, {
+    kind: 'workload',
+    like: "'rate:' and 'classes:'",
+    longest: MAX_TEXT,
+  });
   const parsed = FILE.safeParse(value);
   if (!parsed.success) {
     const issue = deepest(parsed.error.issues[0] as z.core.$ZodIssue, []);
@@ -346,16 +327,6 @@ function suggest(key: string, path: readonly PropertyKey[]): string {
   if (!shape) return '';
   const known = Object.keys(shape.shape);
   return didYouMean(key, known) || `; the keys here are ${known.join(', ')}`;
-}
-
-function offsetOf(node: unknown): number | undefined {
-  return isNode(node) ? (node.range?.[0] ?? undefined) : undefined;
-}
-
-function offsetOfKey(node: unknown, key: string): number | undefined {
-  const items = (node as { items?: readonly { key: unknown }[] } | null | undefined)?.items ?? [];
-  const pair = items.find((item) => String((item.key as { value?: unknown } | null)?.value ?? item.key) === key);
-  return offsetOf(pair?.key);
 }
 
 /** The format as JSON Schema (draft 2020-12), for editors and other languages. */

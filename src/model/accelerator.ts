@@ -21,18 +21,33 @@ export interface Accelerator {
   readonly source: string;
 }
 
-/** `h100-sxm`, `H100_SXM`, `h100` … @throws InputError with the nearest name. */
+/** `h100-sxm`, `H100_SXM`, `h100`, `RTXPRO6000`, `NVIDIA GeForce RTX 4090` … @throws InputError with the nearest name. */
 export function accelerator(name: string): Accelerator {
   const key = name
     .trim()
     .toLowerCase()
     .replaceAll(/[_\s]+/g, '-');
-  const found = ACCELERATORS.find((a) => a.id === key || a.aliases.includes(key));
+  const found = find(key) ?? find(told(key));
   if (found) return found;
   const names = ACCELERATORS.flatMap((a) => [a.id, ...a.aliases]);
   throw new InputError(
     `unknown accelerator '${name}'${didYouMean(key, names)}; known: ${ACCELERATORS.map((a) => a.id).join(', ')}`,
   );
+}
+
+/** By its letters and figures alone: `RTXPRO6000` is `rtx-pro-6000`. */
+function find(key: string): Accelerator | undefined {
+  const bare = (text: string): string => text.replaceAll(/[^a-z0-9]/g, '');
+  return ACCELERATORS.find((a) => [a.id, ...a.aliases].some((n) => bare(n) === bare(key)));
+}
+
+/** A name as a driver tells it, without maker, family, memory and edition. */
+function told(key: string): string {
+  return key
+    .replace(/^(nvidia|amd|intel)-/, '')
+    .replace(/^(tesla|geforce|instinct)-/, '')
+    .replaceAll(/-(\d+gb|hbm\d?e?|blackwell|server|edition|generation)(?=-|$)/g, '')
+    .replace(/-sxm\d$/, '-sxm');
 }
 
 /**

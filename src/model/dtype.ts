@@ -25,6 +25,7 @@ const ALIASES: Readonly<Record<string, Dtype>> = {
   fp8_e5m2: 'fp8',
   fp8_block: 'fp8',
   int8: 'int8',
+  int8_wo: 'int8',
   w8a8: 'int8',
   fp4: 'fp4',
   nvfp4: 'fp4',
@@ -32,6 +33,8 @@ const ALIASES: Readonly<Record<string, Dtype>> = {
   int4: 'int4',
   awq: 'int4',
   gptq: 'int4',
+  int4_wo: 'int4',
+  w4a16: 'int4',
 };
 
 /** Reads a precision by any of its usual names; 16-bit floats are all `bf16`, for they cost the same. */

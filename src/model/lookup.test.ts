@@ -18,6 +18,23 @@ describe('names', () => {
     ]) {
       expect(model(n).name).toBe('llama-3.1-8b');
     }
+    for (const [name, is] of [
+      ['Qwen/Qwen3-30B-A3B-Instruct-2507', 'qwen3-30b-a3b'],
+      ['deepseek-ai/DeepSeek-R1-0528', 'deepseek-r1'],
+      ['deepseek-ai/DeepSeek-R1-Distill-Llama-70B', 'llama-3.1-70b'],
+      ['mistralai/Mistral-7B-Instruct-v0.3', 'mistral-7b'],
+      ['google/gemma-3-27b-it', 'gemma-3-27b'],
+      ['meta-llama/Llama-2-70b-chat-hf', 'llama-2-70b'],
+      ['mistralai/Mistral-Large-Instruct-2411', 'mistral-large'],
+    ] as const)
+      expect(model(name).name).toBe(is);
+    expect(model('nvidia/Llama-3.1-8B-Instruct-FP8')).toMatchObject({ name: 'llama-3.1-8b', weights: 'fp8' });
+    expect(model('nvidia/DeepSeek-V3.1-NVFP4')).toMatchObject({ name: 'deepseek-v3', weights: 'fp4' });
+    expect(model('Qwen/Qwen2.5-72B-Instruct-AWQ')).toMatchObject({ name: 'qwen2.5-72b', weights: 'int4' });
+    expect(accelerator('NVIDIA GeForce RTX 4090').id).toBe('rtx-4090');
+    expect(accelerator('NVIDIA H100 80GB HBM3').id).toBe('h100-sxm');
+    expect(accelerator('NVIDIA RTX PRO 6000 Blackwell Server Edition').id).toBe('rtx-pro-6000');
+    expect(accelerator('RTXPRO6000').id).toBe('rtx-pro-6000');
     expect(accelerator('H100_SXM').id).toBe('h100-sxm');
     expect(accelerator('h100').id).toBe('h100-sxm');
     expect(parseDtype('FP16', '--kv-dtype')).toBe('bf16');
@@ -41,6 +58,24 @@ describe('parameters', () => {
     ['llama-3.1-8b', 8.03, 8.03],
     ['llama-3.1-70b', 70.6, 70.6],
     ['llama-3.1-405b', 405.9, 405.9],
+    ['llama-2-70b', 69, 69],
+    ['llama-3.2-3b', 3.21, 3.21],
+    ['qwen2.5-7b', 7.61, 7.61],
+    ['qwen2.5-72b', 72.7, 72.7],
+    ['qwen3-14b', 14.8, 14.8],
+    ['gemma-2-27b', 27.2, 27.2],
+    ['gemma-3-27b', 27, 27],
+    ['mistral-7b', 7.25, 7.25],
+    ['mistral-small-24b', 23.6, 23.6],
+    ['mistral-large', 122.6, 122.6],
+    ['phi-4', 14.7, 14.7],
+    ['phi-4-mini', 3.84, 3.84],
+    ['falcon-7b', 6.92, 6.92],
+    ['falcon-40b', 41.3, 41.3],
+    ['falcon-180b', 179.5, 179.5],
+    ['yi-34b', 34.4, 34.4],
+    ['deepseek-v2', 236, 21],
+    ['glm-4.5-air', 106, 12],
     ['mixtral-8x7b', 46.7, 12.9],
     ['mixtral-8x22b', 140.6, 39.2],
     ['qwen3-30b-a3b', 30.5, 3.3],

@@ -7,3 +7,4 @@ export * from './refit.ts';
 export * from './request-log.ts';
 export * from './scoreboard.ts';
 export * from './served.ts';
+export { type Floor, readServed } from './served-table.ts';

@@ -75,7 +75,7 @@ export function engineFit(f: Fitted, engine: EngineName, source: string): Engine
   };
 }
 
-/** A row's model under a fit; rows of unknown engines under the first's. */
+/** A row's model under a fit; rows of unknown engines under vLLM's. */
 export function fittedFor(f: Fitted): (row: ServedRow) => RowModel {
   return (row) => {
     const { efficiencies, ...frontend } = engineFit(f, engineOf(row.engine) ?? 'vllm', 'refit');
@@ -217,7 +217,9 @@ function scaled(at: Fitted, { engine, name }: Key, by: number): Fitted {
   return { ...at, own: { ...at.own, [engine]: own } };
 }
 
-/** Each group predicted by a fit on all the others. `go` is asked before each: false leaves out what is left. */
+/**
+ * Each group predicted by a fit on all the others, where there are any. `go` is asked before each: false leaves out what is left.
+ */
 export function leaveOneOut(
   rows: readonly ServedRow[],
   key: (row: ServedRow) => string,
@@ -227,11 +229,12 @@ export function leaveOneOut(
   const errors = new Map<string, readonly RowError[]>();
   const undone: string[] = [];
   for (const [i, k] of keys.entries()) {
-    if (!go(k, i, keys.length)) {
+    const others = rows.filter((r) => key(r) !== k);
+    if (!others.some((r) => engineOf(r.engine)) || !go(k, i, keys.length)) {
       undone.push(k);
       continue;
     }
-    const f = refit(rows.filter((r) => key(r) !== k));
+    const f = refit(others);
     const held = rows.filter((r) => key(r) === k);
     errors.set(k, rowErrors(held, fittedFor(f)));
   }

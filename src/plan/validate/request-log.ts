@@ -8,6 +8,7 @@ import type { Millis, Share } from '../../base/units.ts';
 import type { Workload } from '../../core/request.ts';
 import { SERVED_2026 } from '../../model/calibrated.ts';
 import type { Deployment } from '../../model/deployment.ts';
+import { ENGINES_2026 } from '../../model/engines.ts';
 import { type Efficiencies, RooflineStepModel } from '../../model/roofline.ts';
 import type { StepModel } from '../../model/step.ts';
 import { ContinuousReplica } from '../../sim/continuous.ts';
@@ -32,7 +33,10 @@ export interface RequestLog {
   readonly requests: readonly LoggedRequest[];
 }
 
-/** Reads the log's lines (times in seconds of one clock). @throws InputError naming the line and the field. */
+/**
+ * Reads the log's lines (times in seconds of one clock), in any order; those of requests that never came to an end, whose times
+ * are null, are left out. @throws InputError naming the line and the field.
+ */
 export function readLog(jsonl: string, where: string): LoggedRequest[] {
   const rows = jsonl.split('\n').flatMap((line, i) => {
     if (line.trim() === '') return [];
@@ -42,6 +46,7 @@ export function readLog(jsonl: string, where: string): LoggedRequest[] {
     } catch {
       throw new InputError(`${where}:${i + 1}: not JSON; give a requests.jsonl`);
     }
+    if (TIMES.some((key) => row[key] === null) || row.output_toks === 0) return [];
     const number = (key: string): number => {
       const value = row[key];
       if (typeof value !== 'number' || !Number.isFinite(value)) {
@@ -60,6 +65,11 @@ export function readLog(jsonl: string, where: string): LoggedRequest[] {
       },
     ];
   });
+  if (rows.length < LEAST_LOGGED) {
+    throw new InputError(
+      `${where}: ${rows.length} requests with times, ${LEAST_LOGGED} are needed to fit four coefficients; give the whole log`,
+    );
+  }
   rows.sort((a, b) => a.queued - b.queued);
   const origin = rows[0]?.queued ?? 0;
   const since = (t: number): Millis => 1000 * (t - origin);
@@ -71,6 +81,9 @@ export function readLog(jsonl: string, where: string): LoggedRequest[] {
     lastToken: since(r.lastToken),
   }));
 }
+
+const TIMES = ['queued_ts', 'scheduled_ts', 'first_token_ts', 'last_token_ts'] as const;
+const LEAST_LOGGED = 20;
 
 /** The same requests as they come out of the simulator. */
 export function replayed(log: RequestLog, step: StepModel): LoggedRequest[] {
@@ -167,14 +180,25 @@ const BOUNDS: Readonly<Record<keyof LogFit, readonly [number, number]>> = {
   sequenceUs: [1, 400],
 };
 
+/**
+ * The four, and what a log cannot tell: activations as the served rows pooled have them, experts, 4-bit weights and collectives
+ * as those of vLLM, where what they reach of the peaks stands to what dense layers do as it does there.
+ */
 export function logModel(on: Deployment, fit: LogFit): StepModel {
+  const base = { ...ENGINES_2026.vllm.efficiencies, activationBytes: SERVED_2026.activationBytes };
+  const memory = fit.memory / base.linearMemory;
+  const compute = fit.compute / base.linearCompute;
   const e: Efficiencies = {
-    ...SERVED_2026,
+    ...base,
     source: 'request log',
     linearMemory: fit.memory,
     attentionMemory: fit.memory,
     attentionMemory8: fit.memory,
     linearCompute: fit.compute,
+    linearMemory4: memory * base.linearMemory4,
+    linearCompute4: compute * base.linearCompute4,
+    expertMemory: memory * base.expertMemory,
+    expertCompute: compute * base.expertCompute,
     layerUs: 0,
     prefillLayerUs: 0,
     attentionLayerUs: 0,

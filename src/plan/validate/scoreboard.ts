@@ -108,19 +108,20 @@ export function scoreServed(table: ServedTable, leftOut: LeftOut): ServedScore {
 
 export interface LogScore {
   readonly fitted_on: string;
-  readonly predicted: string;
+  /** Null where there is but one run: its held-out blocks then stand alone. */
+  readonly predicted: string | null;
   readonly fit: LogFit;
   /** Signed relative errors: on the blocks of the fit, on those held out, and on the other run. */
   readonly fit_blocks: Readonly<Record<keyof LogFigures, number>>;
   readonly held_blocks: Readonly<Record<keyof LogFigures, number>>;
-  readonly other: Readonly<Record<keyof LogFigures, number>>;
+  readonly other: Readonly<Record<keyof LogFigures, number>> | null;
 }
 
 /** Length of a time block: several requests come in each, and a 29 s burst has ten. */
 const BLOCK_MS = 3000;
 
 export function scoreLogs(logs: readonly RequestLog[]): LogScore[] {
-  return logs.flatMap((from) => {
+  return logs.flatMap((from): LogScore[] => {
     const parts = blocks(from.requests, BLOCK_MS);
     const fit = fitLog(from, parts.fit, BLOCK_MS);
     const own = replayed(from, logModel(from.on, fit));
@@ -129,14 +130,13 @@ export function scoreLogs(logs: readonly RequestLog[]): LogScore[] {
         figures(which.map((i) => own[i] as (typeof own)[number])),
         figures(which.map((i) => from.requests[i] as (typeof own)[number])),
       );
+    const own_blocks = { fitted_on: from.name, fit, fit_blocks: over(parts.fit), held_blocks: over(parts.held) };
+    if (logs.length === 1) return [{ ...own_blocks, predicted: null, other: null }];
     return logs
       .filter((to) => to !== from)
       .map((to) => ({
-        fitted_on: from.name,
+        ...own_blocks,
         predicted: to.name,
-        fit,
-        fit_blocks: over(parts.fit),
-        held_blocks: over(parts.held),
         other: errorsOf(figures(replayed(to, logModel(to.on, fit))), figures(to.requests)),
       }));
   });
@@ -230,6 +230,7 @@ export function checksOf(board: Scoreboard, sameRows: boolean): Check[] {
     }
   }
   for (const log of board.requests ?? []) {
+    if (!log.other) continue;
     for (const key of ['makespan', 'tpot', 'prefill'] as const) {
       seen.set(`requests/${log.fitted_on} → ${log.predicted}/${key}`, Math.abs(log.other[key]));
     }

@@ -24,7 +24,7 @@ const root = GOODPUT_DIST ? pathToFileURL(`${GOODPUT_DIST}/`) : new URL('../../d
 const room = (path) => import(new URL(path, root).href);
 const { openRun } = await room('store/index.js');
 const { parseProfile, ProfileStepModel, replay } = await room('plan/index.js');
-const { ContinuousReplica, FrontendCluster, limitsOf, recordOf, simulate } = await room('sim/index.js');
+const { limitsOf, recordOf, simulate, systemOf } = await room('sim/index.js');
 const { measure } = await room('core/measure.js');
 
 const cli = GOODPUT_CLI ?? fileURLToPath(new URL('cli/main.js', root));
@@ -46,7 +46,7 @@ const seen = profile.range.sequences[1];
 // Where no limit was found, the engine's usual one stands: the largest batch seen is no limit.
 const maxSeqs = profile.limits.max_seqs ?? 256;
 const crowd = 2 * (profile.limits.max_seqs ?? seen);
-const { max_batched_tokens: budget, kv_tokens: kvTokens } = profile.limits;
+const { max_batched_tokens: budget, kv_tokens: kvTokens, scheduler = 'continuous' } = profile.limits;
 
 const cluster = () => {
   const step = new ProfileStepModel(profile);
@@ -56,7 +56,7 @@ const cluster = () => {
     maxBatchedTokens: Math.max(maxSeqs, budget),
     prefixCaching: false,
   });
-  return { step, cluster: new FrontendCluster(new ContinuousReplica(step, limits), step.frontendMs) };
+  return { step, cluster: systemOf({ step, limits, scheduler, frontend: step.frontendMs }) };
 };
 
 const load = (...more) => {

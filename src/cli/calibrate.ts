@@ -170,7 +170,7 @@ export function profileLines(p: Profile): string[] {
     );
   }
   lines.push(
-    `Seen: batches of ${range.sequences.join(' to ')}, contexts of ${range.context.join(' to ')}, prompts of ${range.prompt.join(' to ')} tokens; batch limit ${p.limits.max_seqs ?? 'unknown'} (${p.limits.max_seqs_from}), ${p.limits.max_batched_tokens} tokens a step (${p.limits.max_batched_tokens_from ?? 'given'})${p.limits.kv_tokens ? `, KV for ${p.limits.kv_tokens} tokens (seen)` : ''}`,
+    `Seen: batches of ${range.sequences.join(' to ')}, contexts of ${range.context.join(' to ')}, prompts of ${range.prompt.join(' to ')} tokens; batch limit ${p.limits.max_seqs ?? 'unknown'} (${p.limits.max_seqs_from}), ${p.limits.max_batched_tokens} tokens a step (${p.limits.max_batched_tokens_from ?? 'given'})${p.limits.kv_tokens ? `, KV for ${p.limits.kv_tokens} tokens (seen)` : ''}${p.limits.scheduler ? `, ${p.limits.scheduler} batching` : ''}`,
   );
   for (const s of p.unseparated) lines.push(`Not separated: ${s}.`);
   for (const s of p.remarks) lines.push(`Note: ${s}.`);

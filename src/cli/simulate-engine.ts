@@ -15,7 +15,7 @@ export interface SystemFlags {
   readonly enablePrefixCaching: boolean;
   readonly maxQueue?: number;
   readonly asyncScheduling?: boolean;
-  readonly scheduler: SchedulerName;
+  readonly scheduler?: SchedulerName;
   readonly replicas: number;
   readonly router: 'round-robin' | 'least-loaded' | 'prefix-affinity';
   readonly prefillReplicas?: number;
@@ -44,9 +44,10 @@ export const SYSTEM_FLAGS = {
   },
   scheduler: {
     kind: 'enum',
-    values: ['continuous', 'static'],
-    default: 'continuous',
-    brief: 'Continuous batching with chunked prefill, or whole batches one after the other',
+    values: ['continuous', 'static', 'gated'],
+    optional: true,
+    brief:
+      'Continuous batching with chunked prefill (default), whole batches one after the other, or gated as in node-llama-cpp',
   },
   replicas: { ...whole('replicas', 'Replicas behind a router'), optional: false, default: '1' },
   router: {
@@ -171,7 +172,7 @@ async function profiledEngine(flags: EngineFlags, file: string): Promise<Simulat
     system: {
       step,
       limits,
-      scheduler: flags.scheduler,
+      scheduler: flags.scheduler ?? known.scheduler ?? 'continuous',
       replicas: flags.replicas,
       router: flags.router,
       frontend: flags.frontend === undefined ? step.frontendMs : parseDuration(flags.frontend, '--frontend', 'ms'),
@@ -219,7 +220,7 @@ async function systemPlanOf(choice: EngineChoice, flags: EngineFlags, seed: numb
   return {
     step: choice.step,
     limits,
-    scheduler: flags.scheduler,
+    ...(flags.scheduler && { scheduler: flags.scheduler }),
     replicas: flags.replicas,
     router: flags.router,
     frontend: flags.frontend === undefined ? frontendOf(choice) : parseDuration(flags.frontend, '--frontend', 'ms'),

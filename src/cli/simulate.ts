@@ -198,7 +198,7 @@ function systemText(plan: SystemPlan): string {
       : replicas > 1
         ? `, ${replicas} replicas (${router})`
         : '',
-    scheduler === 'static' ? ', static batching' : '',
+    scheduler !== undefined && scheduler !== 'continuous' ? `, ${scheduler} batching` : '',
     speculation ? `, ${speculation.draftTokens} tokens drafted at acceptance ${speculation.acceptance}` : '',
     `, batch ≤ ${limits.maxSeqs}, step ≤ ${limits.maxBatchedTokens} tokens, ${limits.kvBlocks} KV blocks of ${limits.blockTokens}`,
   ].join('');

@@ -68,7 +68,8 @@ export function calibrate(runs: readonly CalibrationRun[], options: CalibrateOpt
     budget: options.budget,
     budgetGiven: options.budgetGiven ?? true,
   };
-  const whole = seen.length > 0 ? fitWhole(seen, bounds, options, steps?.fit) : undefined;
+  const inStep = steps !== undefined && steps.observed.together >= RAGGED;
+  const whole = seen.length > 0 ? fitWhole(seen, bounds, options, steps?.fit, inStep) : undefined;
   const better =
     whole !== undefined &&
     (steps === undefined || (whole.lossOfSteps > GOOD && whole.fit.loss < CLEARLY * whole.lossOfSteps));
@@ -89,6 +90,7 @@ export function calibrate(runs: readonly CalibrationRun[], options: CalibrateOpt
     budgetFrom:
       limits && limits.maxBatchedTokens !== options.budget ? 'seen' : bounds.budgetGiven ? 'given' : 'default',
     kvTokens: limits?.kvTokens,
+    scheduler: limits?.scheduler,
     method: better ? (whole.heldSteps ? 'steps and requests' : 'requests') : 'steps',
     seen,
     heldOutRun: steps?.heldOutRun,

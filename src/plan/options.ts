@@ -9,14 +9,7 @@ import type { EngineName } from '../model/engines.ts';
 import { IdealStepModel } from '../model/ideal.ts';
 import type { ModelShape } from '../model/shape.ts';
 import type { StepModel } from '../model/step.ts';
-import {
-  type Cluster,
-  ContinuousReplica,
-  FrontendCluster,
-  limitsFor,
-  limitsOf,
-  type ReplicaLimits,
-} from '../sim/index.ts';
+import { type Cluster, limitsFor, limitsOf, type ReplicaLimits, type SchedulerName, systemOf } from '../sim/index.ts';
 import type { Profile } from './profile.ts';
 import { ProfileStepModel } from './profile-step.ts';
 import { type Traffic, tokensOf } from './traffic.ts';
@@ -125,12 +118,12 @@ export function replicaOf(ask: PlanAsk, c: Candidate): Replica {
       beyond: () => step.beyond(),
       limits,
       ...(profile.limits.max_seqs !== null && { mostSeqs: profile.limits.max_seqs }),
-      cluster: (n) => front(step, limits(n), step.frontendMs),
+      cluster: (n) => front(step, limits(n), step.frontendMs, profile.limits.scheduler),
     };
   }
   if (ask.basis === 'ideal') {
     const step = new IdealStepModel(d);
-    return { step, basis: 'ideal', beyond: () => [], limits, cluster: (n) => new ContinuousReplica(step, limits(n)) };
+    return { step, basis: 'ideal', beyond: () => [], limits, cluster: (n) => front(step, limits(n), 0) };
   }
   const fit = calibrated(d, ask.engine);
   // A prompt's own share of the frontend is taken at the mean prompt.
@@ -144,7 +137,6 @@ export function replicaOf(ask: PlanAsk, c: Candidate): Replica {
   };
 }
 
-function front(step: StepModel, limits: ReplicaLimits, delay: number): Cluster {
-  const replica = new ContinuousReplica(step, limits);
-  return delay > 0 ? new FrontendCluster(replica, delay) : replica;
+function front(step: StepModel, limits: ReplicaLimits, frontend: number, scheduler?: SchedulerName): Cluster {
+  return systemOf({ step, limits, frontend, ...(scheduler && { scheduler }) });
 }

@@ -5,6 +5,7 @@
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 import { InputError, messageOf, oneLine } from '../base/errors.ts';
+import { SCHEDULERS, type SchedulerName } from '../sim/build.ts';
 import type { Fit, FitError } from './fit.ts';
 import { COEFFICIENTS, type CoefficientName, type Values } from './form.ts';
 import type { Observed } from './observations.ts';
@@ -40,6 +41,8 @@ const profileShape = z.object({
     max_batched_tokens_from: z.enum(['seen', 'given', 'default']).optional(),
     /** Tokens of context the KV pool held, where requests were seen to wait for it. */
     kv_tokens: z.number().int().positive().optional(),
+    /** How batches are put together, where it is not continuous batching: docs/simulator.md. */
+    scheduler: z.enum(SCHEDULERS).optional(),
   }),
   fit: z.object({
     condition: z.number(),
@@ -75,6 +78,7 @@ export interface ProfileFacts {
   readonly budget: number;
   readonly budgetFrom: 'seen' | 'given' | 'default';
   readonly kvTokens: number | undefined;
+  readonly scheduler: SchedulerName | undefined;
   readonly method: 'steps' | 'steps and requests' | 'requests';
   readonly seen: readonly Seen[];
   readonly heldOutRun: FitError | undefined;
@@ -109,6 +113,7 @@ export function profileOf(fit: Fit, observed: Observed | undefined, facts: Profi
       max_batched_tokens: facts.budget,
       max_batched_tokens_from: facts.budgetFrom,
       ...(facts.kvTokens !== undefined && { kv_tokens: facts.kvTokens }),
+      ...(facts.scheduler !== undefined && { scheduler: facts.scheduler }),
     },
     fit: {
       condition: tidy(fit.condition),

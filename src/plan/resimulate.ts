@@ -2,11 +2,13 @@
 import type { Millis } from '../base/units.ts';
 import type { Offer, Workload } from '../core/request.ts';
 import type { StepModel } from '../model/step.ts';
-import { ContinuousReplica, FrontendCluster, limitsOf, simulate } from '../sim/index.ts';
+import { type Cluster, limitsOf, type SchedulerName, simulate, systemOf } from '../sim/index.ts';
 import type { Seen } from './seen.ts';
 
 /** What bounds the batches of the engine that is simulated. */
 export interface BatchLimits {
+  /** How it puts batches together. Default: continuous batching. */
+  readonly scheduler?: SchedulerName;
   readonly maxSeqs: number;
   readonly maxBatchedTokens: number;
   /** Tokens of context the KV pool holds; absent: it is taken to suffice. */
@@ -18,6 +20,21 @@ export interface Resimulated {
   readonly ttft: Float64Array;
   readonly decode: Float64Array;
   readonly maxGap: Float64Array;
+}
+
+/** The engine a fit describes: its step times, its batches, and the way to it and back. */
+export function engineOf(step: StepModel, entry: Millis, limits: BatchLimits): Cluster {
+  return systemOf({
+    step,
+    limits: limitsOf({
+      kvBlocks: limits.kvTokens === undefined ? KV_BLOCKS : Math.ceil(limits.kvTokens / BLOCK_TOKENS),
+      maxSeqs: limits.maxSeqs,
+      maxBatchedTokens: Math.max(limits.maxSeqs, limits.maxBatchedTokens),
+      prefixCaching: false,
+    }),
+    ...(limits.scheduler && { scheduler: limits.scheduler }),
+    frontend: entry,
+  });
 }
 
 const KV_BLOCKS = 10_000_000;
@@ -56,16 +73,7 @@ export function resimulate(
     },
     ended: () => [],
   };
-  const replica = new ContinuousReplica(
-    step,
-    limitsOf({
-      kvBlocks: limits.kvTokens === undefined ? KV_BLOCKS : Math.ceil(limits.kvTokens / BLOCK_TOKENS),
-      maxSeqs: limits.maxSeqs,
-      maxBatchedTokens: Math.max(limits.maxSeqs, limits.maxBatchedTokens),
-      prefixCaching: false,
-    }),
-  );
-  simulate(workload, new FrontendCluster(replica, entry), ({ spec, scheduled, finished: f }) => {
+  simulate(workload, engineOf(step, entry, limits), ({ spec, scheduled, finished: f }) => {
     if (!f) return;
     const k = spec.operation;
     ttft[k] = f.firstToken - scheduled;

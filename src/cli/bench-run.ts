@@ -4,6 +4,7 @@ import { type Contract, contractFor, contractOf } from '../core/contract.ts';
 import type { Drive } from '../drive/drive.ts';
 import type { Report } from '../report/index.ts';
 import { drawnAhead } from '../workload/ahead.ts';
+import { type ScrapeFlags, type ScrapePlan, scrapeInto, scrapePlan } from './bench-scrape.ts';
 import type { Cli } from './command.ts';
 import { confirmPlan } from './confirm.ts';
 import { workloadFacts } from './load-facts.ts';
@@ -19,7 +20,7 @@ import type { SloFlags } from './slo-flags.ts';
 import { type OpenTarget, openTarget, type TargetFlags } from './target.ts';
 import { VERSION } from './version.ts';
 
-export interface BenchFlags extends LoadFlags, SloFlags, TargetFlags {
+export interface BenchFlags extends LoadFlags, ScrapeFlags, SloFlags, TargetFlags {
   readonly seed?: number;
   readonly maxInFlight?: number;
   readonly retries?: number;
@@ -51,6 +52,7 @@ export async function benchOnce(
   const contract = toItself ? FLOOR : chosen.contract;
   const isDefault = chosen.isDefault && !toItself;
   const plan = await resolveLoad(flags, flags.seed ?? 1);
+  const scrapes = await scrapePlan(flags);
   const { hostClock } = await import('./host.ts');
   const host = hostClock();
   const say = (line: string): void => cli.stderr.line(line);
@@ -65,7 +67,10 @@ export async function benchOnce(
     const planned = estimate(load, contract, flags.maxInFlight);
     const times = repeats?.times ?? 1;
     await confirmPlan(target, flags.yes, { requests: times * planned.requests, tokens: times * planned.tokens });
-    const folder = await measure(cli, flags, contract, isDefault, load, target, host, repeats?.group);
+    const folder = await measure(cli, flags, contract, isDefault, load, target, host, {
+      ...(repeats && { group: repeats.group }),
+      ...(scrapes && { scrapes }),
+    });
 
     const [{ openRun }, { reportOfRun }, { reportJson }] = await Promise.all([
       import('../store/index.ts'),
@@ -99,7 +104,7 @@ async function measure(
   load: LoadPlan,
   target: OpenTarget,
   host: Host,
-  group?: RunGroup,
+  { group, scrapes }: { readonly group?: RunGroup; readonly scrapes?: ScrapePlan },
 ): Promise<string> {
   const [{ createRun }, { drive, selfWatch }, { showProgress }] = await Promise.all([
     import('../store/index.ts'),
@@ -144,6 +149,7 @@ async function measure(
       `Cache     ${sent} shared prefixes sent once before the warm-up${failed > 0 ? `, ${failed} of them in vain` : ''}`,
     );
   }
+  const endScrapes = scrapes && (await scrapeInto(run.folder, scrapes, host, cli));
   const watch = selfWatch();
   const offers = workloadOf(load, seed);
   const running = drive(
@@ -171,6 +177,7 @@ async function measure(
     display.stop();
     watch.stop();
     release1();
+    await endScrapes?.();
     await run.close();
   }
   return run.folder;

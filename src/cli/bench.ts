@@ -1,6 +1,7 @@
 /** `goodput bench`: load a server, time every chunk, judge every request, keep everything in a run folder. */
 import { InputError } from '../base/errors.ts';
 import type { BenchFlags } from './bench-run.ts';
+import { SCRAPE_FLAGS } from './bench-scrape.ts';
 import { type Cli, command, JSON_FLAG } from './command.ts';
 import { LOAD_FLAGS, numberFlags } from './load-flags.ts';
 import { exitCodeOf } from './report.ts';
@@ -14,6 +15,7 @@ export const bench = command({
       ...LOAD_FLAGS,
       ...SLO_FLAGS,
       ...TARGET_FLAGS,
+      ...SCRAPE_FLAGS,
       seed: {
         kind: 'parsed',
         parse: seed,
@@ -110,6 +112,10 @@ export const bench = command({
 });
 
 async function runBench(this: Cli, flags: BenchFlags, url?: string): Promise<void> {
+  if (flags.scrape !== undefined && (flags.rates ?? flags.against) !== undefined)
+    throw new InputError(
+      '--scrape: it goes with one server and one rate; leave --rates and --against, or run goodput scrape',
+    );
   if (flags.rates !== undefined)
     return (await import('./sweep.ts')).sweepBench(this, { ...flags, rates: flags.rates }, url);
   const { benchOnce } = await import('./bench-run.ts');

@@ -23,22 +23,24 @@ export function toGuidellm({ report, seen, name }: ToolInput): object {
   const add = (key: string, values: number[], ours: string | null, scale: number, differs: string): void => {
     const s = summaryOf(values);
     if (!s) return;
-    metrics[key] = { successful: distribution(s) };
-    for (const [stat, theirs, q] of [
-      ['mean', s.mean, 'mean'],
-      ['median', s.q(0.5), 'p50'],
-      ['percentiles.p90', s.q(0.9), 'p90'],
-      ['percentiles.p95', s.q(0.95), 'p95'],
-      ['percentiles.p99', s.q(0.99), 'p99'],
+    const sorted = Float64Array.from(values).sort();
+    const q = (p: number): number => uninterpolated(sorted, p);
+    metrics[key] = { successful: distribution(s, q) };
+    for (const [stat, theirs, ours_stat, how] of [
+      ['mean', s.mean, 'mean', ''],
+      ['median', q(0.5), 'p50', STEP],
+      ['percentiles.p90', q(0.9), 'p90', STEP],
+      ['percentiles.p95', q(0.95), 'p95', STEP],
+      ['percentiles.p99', q(0.99), 'p99', STEP],
     ] as const) {
-      const path = ours === null ? null : `metrics.${ours}.${q}`;
+      const path = ours === null ? null : `metrics.${ours}.${ours_stat}`;
       const value = path === null ? null : oursAt(report, path);
       definitions.push({
         figure: `${key}.${stat}`,
         theirs,
         ours_key: path,
         ours: value === null ? null : value * scale,
-        differs,
+        differs: `${differs}${how}`,
       });
     }
   };
@@ -156,14 +158,22 @@ function requestOf(s: Seen): object {
   };
 }
 
-function distribution(s: Summary): object {
+const STEP = '; the percentile is the least value with that share at or below it, ours interpolates';
+
+/** The smallest value whose cumulated share reaches `p` (Hyndman–Fan type 1). */
+function uninterpolated(sorted: Float64Array, p: number): number {
+  // Shares are summed in floating point: 0.9 of ten values is reached by the ninth.
+  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(p * sorted.length - 1e-9) - 1))] as number;
+}
+
+function distribution(s: Summary, q: (p: number) => number): object {
   return {
     mean: s.mean,
-    median: s.q(0.5),
+    median: q(0.5),
     std_dev: s.sd,
     min: s.min,
     max: s.max,
     count: s.count,
-    percentiles: { p50: s.q(0.5), p90: s.q(0.9), p95: s.q(0.95), p99: s.q(0.99) },
+    percentiles: { p50: q(0.5), p90: q(0.9), p95: q(0.95), p99: q(0.99) },
   };
 }

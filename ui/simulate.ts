@@ -6,6 +6,7 @@ import { keyedSource } from '../src/base/random.ts';
 import type { Contract } from '../src/core/contract.ts';
 import { judge } from '../src/core/judge.ts';
 import type { Workload } from '../src/core/request.ts';
+import type { ProfileEngine } from '../src/dashboard/profile.ts';
 import {
   accelerator,
   calibrated,
@@ -33,9 +34,6 @@ export interface Engine {
   readonly maxSeqs: number;
   readonly replicas: number;
 }
-
-/** A calibrated profile as the simulator needs it: `POST /api/profile`. */
-export type ProfileEngine = import('../src/dashboard/profile.ts').ProfileEngine;
 
 export interface Built {
   readonly on: Deployment;

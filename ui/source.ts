@@ -12,11 +12,11 @@ import {
   stampsOf,
 } from '../src/dashboard/packed/index.ts';
 import type { StoredPlan } from '../src/dashboard/plans.ts';
+import type { ProfileEngine } from '../src/dashboard/profile.ts';
 import type { Detail, RunReport } from '../src/dashboard/run-data.ts';
 import type { Saved } from '../src/dashboard/saved.ts';
 import type { Setting } from '../src/dashboard/setting.ts';
 import type { CapacityReport } from '../src/report/curve-report.ts';
-import type { ProfileEngine } from './simulate.ts';
 
 export interface Listing {
   readonly version: string;

@@ -70,12 +70,20 @@ export function catalogue(root: string, wallNow: () => Millis): Catalogue {
   return {
     folderOf: (id) => {
       if (!known.has(id)) known = look();
-      return known.get(id);
+      const folder = known.get(id);
+      return folder === undefined || linkIn(folder) !== undefined ? undefined : folder;
     },
     list: async () => {
       known = look();
       const rows: Listed[] = [];
       for (const [id, folder] of known) {
+        const link = linkIn(folder);
+        if (link !== undefined) {
+          const problem = `${oneLine(link, 80)} is a symbolic link, which is not followed: a run holds its own files`;
+          rows.push({ ...EMPTY, id, kind: 'run', status: 'corrupt', name: id.split('/').at(-1) as string, problem });
+          kept.delete(id);
+          continue;
+        }
         const key = keyOf(folder);
         const had = kept.get(id);
         if (had && had.key === key && had.row.status !== 'running') rows.push(had.row);
@@ -117,6 +125,17 @@ function foldersIn(folder: string): string[] {
       .slice(0, MOST);
   } catch {
     return [];
+  }
+}
+
+/** A file of a run that is a link: it could lead anywhere, and what it leads to would be shown. */
+function linkIn(folder: string): string | undefined {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).find(
+      (e) => e.isSymbolicLink() && /\.(json|parquet)$/.test(e.name),
+    )?.name;
+  } catch {
+    return undefined;
   }
 }
 

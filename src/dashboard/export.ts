@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
+import { oneLine } from '../base/errors.ts';
 import type { CapacityReport } from '../report/curve-report.ts';
 import type { Report } from '../report/report.ts';
 import {
@@ -16,6 +17,7 @@ import {
   thin,
 } from './packed/index.ts';
 import { readPages } from './pages.ts';
+import { printable } from './printable.ts';
 
 export interface Exported {
   readonly report: Report;
@@ -60,13 +62,13 @@ export function exportPage(run: Exported, pages = readPages()): string {
     '<meta charset="utf-8">',
     `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    `<title>${text(told.id)} · goodput</title>`,
+    `<title>${text(oneLine(told.id, 200))} · goodput</title>`,
     `<style>${style.replace(/<\/(style)/gi, '<\\/$1')}</style>`,
     '</head>',
     '<body>',
     '<div id="app"></div>',
     '<noscript>This page draws its charts with JavaScript, which is switched off here.</noscript>',
-    `<script type="application/json" id="goodput-run">${JSON.stringify(told).replaceAll('<', '\\u003c')}</script>`,
+    `<script type="application/json" id="goodput-run">${JSON.stringify(told, printable).replaceAll('<', '\\u003c')}</script>`,
     `<script type="text/plain" id="goodput-columns">${gz(encodePacked(run.packed))}</script>`,
     `<script type="text/plain" id="goodput-chunks">${gz(encodeChunks(chunks))}</script>`,
     `<script type="text/plain" id="goodput-stamps">${gz(encodeStamps(run.stamps))}</script>`,

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -101,20 +101,110 @@ describe('the dashboard', () => {
     if (got.status === 200) expect(got.body).toBe(readFileSync(join(pages, 'index.html'), 'utf8'));
   });
 
-  it.each(['../secret', '..%2F..%2Fetc', '/etc', '.', '', 'broken/..', 'broken%00'])(
-    'knows no run named %s',
-    async (id) => {
-      for (const at of ['report', 'columns', 'capacity', 'diagnosis', 'request']) {
-        const got = await ask(d, `/api/${at}?run=${id}&operation=0`);
+  it.each([
+    ...['../secret', '..%2F..%2Fetc', '%2e%2e%2f%2e%2e', '..%5c..', '/etc', '%2Fetc%2Fpasswd', '.', '', 'broken/..'],
+    ...[
+      'broken%00',
+      'broken/',
+      './broken',
+      'broken%2F..%2Fbroken',
+      '__proto__',
+      'constructor',
+      '..%c0%af',
+      '%252e%252e',
+    ],
+  ])('knows no run named %s, at any endpoint', async (id) => {
+    for (const at of ['report', 'columns', 'capacity', 'diagnosis', 'setting', 'request']) {
+      expect((await ask(d, `/api/${at}?run=${id}&operation=0`)).status).toBe(404);
+    }
+    const json = { 'content-type': 'application/json' };
+    expect((await ask(d, `/api/chunks?run=${id}`, json, 'POST', '[0]')).status).toBe(404);
+  });
+
+  it('follows no link out of its folder, neither of a run nor of a file in one', async () => {
+    const at = mkdtempSync(join(root, 'links-'));
+    mkdirSync(join(root, 'outside'), { recursive: true });
+    writeFileSync(join(root, 'outside', 'run.json'), '{"key":"s3cret"}');
+    symlinkSync(join(root, 'outside'), join(at, 'away'));
+    mkdirSync(join(at, 'linked'));
+    symlinkSync(join(root, 'secret.json'), join(at, 'linked', 'run.json'));
+    mkdirSync(join(at, 'told'));
+    writeFileSync(join(at, 'told', 'search.json'), '{}');
+    symlinkSync(join(root, 'secret.json'), join(at, 'told', 'diagnosis.json'));
+    symlinkSync(join(root, 'secret.json'), join(at, 'plan.json'));
+    const l = await serve({ runs: at });
+    const { runs: rows } = JSON.parse((await ask(l, '/api/runs')).body) as { runs: { id: string; problem: string }[] };
+    expect(rows.map((r) => r.id)).toEqual(['linked', 'told']);
+    expect(rows[0]?.problem).toMatch(/run\.json is a symbolic link/);
+    for (const id of ['away', 'linked', 'told']) {
+      for (const api of ['report', 'columns', 'capacity', 'diagnosis', 'setting', 'request']) {
+        const got = await ask(l, `/api/${api}?run=${id}&operation=0`);
         expect(got.status).toBe(404);
+        expect(got.body).not.toContain('s3cret');
       }
-    },
-  );
+    }
+    expect((await ask(l, '/api/plans')).body).toBe('[]');
+  });
+
+  it('tells hostile texts as one line without marks that turn it, and cuts a megabyte', async () => {
+    const at = mkdtempSync(join(root, 'hostile-'));
+    const name = 'x\u202e<script>alert(1)</script>\u001b[31m\u0007';
+    const folder = join(at, '<script>alert(3)<\u2215script>');
+    mkdirSync(folder);
+    writeFileSync(
+      join(folder, 'search.json'),
+      JSON.stringify({ target: { url: name, engine: { model: name } }, contract: { limits: { ttft: 'x' } } }),
+    );
+    writeFileSync(join(folder, 'diagnosis.json'), JSON.stringify({ verdict: name, summary: 'a'.repeat(1_100_000) }));
+    const h = await serve({ runs: at });
+    const listed = (await ask(h, '/api/runs')).body;
+    const run = encodeURIComponent((JSON.parse(listed) as { runs: { id: string }[] }).runs[0]?.id as string);
+    const diagnosis = await ask(h, `/api/diagnosis?run=${run}`);
+    const setting = await ask(h, `/api/setting?run=${run}`);
+    expect(setting.status).toBe(200);
+    expect(diagnosis.body.length).toBeLessThan(10_000);
+    for (const { body, headers } of [{ body: listed, headers: {} }, diagnosis, setting]) {
+      expect(body).not.toMatch(/\\u202e|\u202e|\\u001b|\u001b|\\u0007/);
+      if ('content-type' in headers) expect(headers['content-type']).toMatch(/^application\/json/);
+    }
+  });
+
+  it('lists plans that lie beside the runs, and nothing else', async () => {
+    const at = mkdtempSync(join(root, 'plans-'));
+    writeFileSync(join(at, 'p.json'), JSON.stringify({ schema: 'goodput.plan/1', rows: [] }));
+    writeFileSync(join(at, 'other.json'), '{"schema":"x"}');
+    writeFileSync(join(at, 'broken.json'), '{');
+    const p = await serve({ runs: at });
+    expect(JSON.parse((await ask(p, '/api/plans')).body)).toEqual([
+      { name: 'p.json', plan: { schema: 'goodput.plan/1', rows: [] } },
+    ]);
+  });
+
+  it('reads a profile, and says in a line what is wrong with another', async () => {
+    const json = { 'content-type': 'application/json' };
+    const bad = await ask(d, '/api/profile', json, 'POST', JSON.stringify({ text: 'schema: other' }));
+    expect(bad.status).toBe(422);
+    expect(JSON.parse(bad.body).error).toMatch(/goodput\.profile\/1/);
+    expect((await ask(d, '/api/profile', json, 'POST', '{}')).status).toBe(400);
+    expect((await ask(d, '/api/profile', json, 'POST', 'null')).status).toBe(400);
+  });
 
   it('refuses a host that is not its own, and another origin', async () => {
     expect((await ask(d, '/', { host: `evil.example:${d.port}` })).status).toBe(403);
     expect((await ask(d, '/api/runs', { host: 'rebound.example' })).status).toBe(403);
     expect((await ask(d, '/api/runs', { origin: 'http://evil.example' })).status).toBe(403);
+    for (const host of [
+      '',
+      '127.0.0.1.evil.example',
+      'localhost.evil.example',
+      '127.0.0.1@evil.example',
+      '0x7f000001',
+    ]) {
+      expect((await ask(d, '/api/runs', { host })).status, host).toBeGreaterThanOrEqual(400);
+    }
+    for (const origin of ['null', 'https://127.0.0.1', `http://localhost:${d.port}`]) {
+      expect((await ask(d, '/api/runs', { origin })).status, origin).toBe(403);
+    }
     expect((await ask(d, '/api/runs', { host: `localhost:${d.port}` })).status).toBe(200);
     expect((await ask(d, '/api/runs', { origin: `http://127.0.0.1:${d.port}` })).status).toBe(200);
   });

@@ -13,6 +13,7 @@ import { type LiveRun, snapshotOf, Tail } from './live.ts';
 import { encodeChunks } from './packed/index.ts';
 import { readPages } from './pages.ts';
 import { storedPlans } from './plans.ts';
+import { printable } from './printable.ts';
 import { chunksOf, MOST_ROWS, type Readings, RunData } from './run-data.ts';
 import { readSaved, writeSaved } from './saved.ts';
 import { settingOf } from './setting.ts';
@@ -158,7 +159,7 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
 }
 
 function json(res: ServerResponse, value: unknown, status = 200): void {
-  const text = JSON.stringify(value);
+  const text = JSON.stringify(value, printable);
   res.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(text);
 }
 
@@ -241,7 +242,7 @@ class LiveFeed {
     this.#timer = undefined;
     this.#isBeating = true;
     try {
-      const said = `data: ${JSON.stringify(await this.#look())}\n\n`;
+      const said = `data: ${JSON.stringify(await this.#look(), printable)}\n\n`;
       this.#last = said;
       // A watcher that does not read is not written to: nothing piles up for it.
       for (const res of this.#watchers) if (res.writableLength < 2_000_000) res.write(said);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { formatDuration, trim } from '../../src/base/units.ts';
+import { STAMPS } from '../../src/core/record.ts';
 import type { MetricReport, Report } from '../../src/report/report.ts';
 import { emulate, folderOf, MAIN, type Running, run, type Served, scratch, start } from '../e2e/cli.ts';
 import { service } from '../services/service.ts';
@@ -14,6 +15,9 @@ const chromium = service('chromium');
 if (chromium === undefined && process.env.CI === 'true')
   throw new Error('chromium is not installed; run test/services/install');
 
+/** An operation of the cohort; which has output is up to the faults that were drawn. */
+const GOOD = 40;
+const ORDER: readonly string[] = STAMPS;
 const percent = (x: number, digits = 4): string => `${trim(100 * x, digits)} %`;
 
 // A dozen processes are started here: on a machine shared with other work that takes its time.
@@ -90,7 +94,19 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
           {
             id: 'kv-pressure',
             confidence: 0.82,
-            evidence: [{ text: `KV usage rose ${HOSTILE}`, before: 0.5, after: 0.96 }],
+            evidence: [
+              { text: `KV usage rose ${HOSTILE}`, before: 0.5, after: 0.96 },
+              {
+                label: 'TTFT, mean',
+                before: 90,
+                after: 950,
+                change: 10.6,
+                low: 9.8,
+                high: 11.3,
+                kind: 'ratio',
+                unit: 'ms',
+              },
+            ],
           },
         ],
         attribution_ms: { queue: 740, prefill: 210, residual: -20 },
@@ -145,7 +161,7 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     await page.keyboard.press('/');
     await page.keyboard.type('nightly');
     await until(page, "document.querySelectorAll('tr[data-run]').length === 1");
-    expect(page.url()).toContain('q=nightly');
+    await until(page, "location.hash.includes('q=nightly')");
     await page.locator('input[type=search]').fill('');
     await page.getByRole('checkbox', { name: 'Choose main' }).focus();
     await page.keyboard.press('Space');
@@ -233,7 +249,7 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
       `${percent(other.attainment.low as number, 3)} to ${percent(other.attainment.high as number, 3)}`,
     );
     expect(await page.locator('[data-miss=ttft]').innerText()).toBe(String(other.misses.ttft));
-    expect(page.url()).toMatch(/c\.gap=none/);
+    await until(page, "location.hash.includes('c.gap=none')");
 
     // The address gives the same view again.
     const again = await watched(browser, { origin: base });
@@ -243,7 +259,7 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
 
     await page.getByRole('slider', { name: 'TTFT limit' }).focus();
     await page.keyboard.press('ArrowRight');
-    expect(page.url()).toContain(`c.ttft=${Number((1.02 * ttft).toPrecision(3))}`);
+    await until(page, `location.hash.includes('c.ttft=${Number((1.02 * ttft).toPrecision(3))}')`);
     const looser = `Number(new URLSearchParams(location.hash.split('?')[1]).get('c.tpot')) > ${tpot}`;
     const grip = page.getByRole('slider', { name: 'TPOT limit' });
     const at = await grip.boundingBox();
@@ -278,14 +294,14 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     await page.keyboard.press('ArrowDown');
     await page.locator('#request').waitFor();
     await page.locator('[aria-label="Stamps"] tbody tr').first().waitFor();
-    expect(page.url()).toMatch(/op=\d+/);
+    await until(page, '/op=\\d+/.test(location.hash)');
     const stamps = (await cells(page, 'Stamps')).map((r) => r[0]);
     expect(stamps[0]).toBe('scheduled');
     expect(stamps.at(-1)).toBe('ended');
     await page.keyboard.press('+');
-    expect(page.url()).toMatch(/from=/);
+    await until(page, "location.hash.includes('from=')");
     await page.keyboard.press('0');
-    expect(page.url()).not.toMatch(/from=/);
+    await until(page, "!location.hash.includes('from=')");
     await expectAccessible(page, 'Requests, dark');
     await shot(page, 'requests-dark');
 
@@ -387,11 +403,118 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     await done(w);
   });
 
+  it("follows a proxy's /live", async () => {
+    const args = [
+      '--upstream',
+      server.url,
+      '--listen',
+      '127.0.0.1:0',
+      '--admin',
+      '127.0.0.1:0',
+      '--out',
+      join(dir, 'px'),
+    ];
+    const proxy = start(['proxy', ...args, ...SLO, '--json']);
+    const said = JSON.parse((await proxy.said(/^\{"listening".*$/m))[0]) as { listening: string; admin: string };
+    const other = start(['ui', runs, '--port', '0', '--json', '--live', `${said.admin}/live`]);
+    const url = JSON.parse((await other.said(/^\{.*\}$/m))[0]).url as string;
+    const w = await watched(browser, { origin: url });
+    await w.page.goto(`${url}#/live`);
+    await w.page.locator('[data-proxy]').waitFor();
+    for (let i = 0; i < 6; i++) {
+      const answer = await fetch(`${said.listening}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          model: HOSTILE,
+          stream: true,
+          max_tokens: 5,
+          messages: [{ role: 'user', content: 'hi' }],
+        }),
+      });
+      await answer.text().catch(() => {}); // faults are drawn: a broken stream counts like a whole one
+    }
+    await until(w.page, "document.querySelector('[data-kpi=proxy-offered] .value').textContent === '6'");
+    const snapshot = (await (await fetch(`${said.admin}/live`)).json()) as { total: { outcomes: { good: number } } };
+    const more = await w.page.locator('[data-kpi=proxy-offered] .more').innerText();
+    expect(Number(more.split(' ')[0])).toBeLessThanOrEqual(snapshot.total.outcomes.good);
+    await expectAccessible(w.page, 'Live, of a proxy');
+    await shot(w.page, 'live-proxy-light');
+    // Gone, it is said to be gone; back to nothing else.
+    proxy.child.kill('SIGTERM');
+    await proxy.done;
+    await w.page.locator('.problem', { hasText: 'does not answer' }).waitFor();
+    await done(w);
+    other.child.kill('SIGTERM');
+    await other.done;
+  });
+
+  it('starts a prediction from what the run says, and shows a stored plan', async () => {
+    const w = await open(`/capacity?run=${sweep}`);
+    const { page } = w;
+    await page.locator('#pick-model').waitFor();
+    // The emulator says what it plays; its name is no model of the catalogue, so that is asked for.
+    expect(await page.locator('#num-input').inputValue()).toBe('16');
+    expect(await page.locator('#num-output').inputValue()).toBe('12');
+    expect(await page.locator('#num-ttft').inputValue()).toBe('400');
+    expect(await page.locator('#pick-model').inputValue()).toBe('');
+    await page.locator('#pick-model').selectOption('llama-3.1-8b');
+    await page.locator('#pick-gpu').selectOption('h100-sxm');
+    await page.getByRole('button', { name: 'Simulate at these rates' }).click();
+    await until(page, "document.body.textContent.includes('600 simulated requests a rate')");
+    expect(await page.locator('svg.curve').first().innerHTML()).toContain('stroke-dasharray="6 4"');
+    const plan = {
+      schema: 'goodput.plan/1',
+      model: 'llama-3.1-8b',
+      traffic: `60 requests/s ${HOSTILE}`,
+      rows: [
+        { gpu: 'h100-sxm', tp: 1, weights: 'fp8', kv: 'bf16', cap: 310, cap_bound: 'tpot', rate: 70.7, rate_low: 70.7 },
+        { gpu: 'a100-sxm', tp: 2, weights: 'bf16', kv: 'bf16', cap: 80, cap_bound: 'tpot', rate: 16 },
+      ].map((r, i) => ({
+        ...r,
+        gpus: 2 + i,
+        cost_per_hour: null,
+        ttft_p90_ms: 150 + i,
+        tpot_p90_ms: 27,
+        frontier: i === 0,
+      })),
+    };
+    writeFileSync(join(runs, 'plan.json'), JSON.stringify(plan));
+    await page.goto(`${base}#/plan`);
+    await page.locator('h2', { hasText: 'Stored plan: llama-3.1-8b' }).waitFor();
+    const rows = await cells(page, 'Rows of the plan');
+    expect(rows.map((r) => [r[0], r[1], r[4]])).toEqual([
+      ['1 × h100-sxm fp8', 'yes', '2'],
+      ['2 × a100-sxm bf16', '', '3'],
+    ]);
+    await page.getByRole('button', { name: '1 × h100-sxm fp8', exact: true }).click();
+    expect(await page.locator('#plan-weights').inputValue()).toBe('fp8');
+    await expectAccessible(page, 'Plan, with a stored one');
+    await shot(page, 'plan-stored-light');
+    await done(w);
+  });
+
+  it('is a page of a narrow window, too: nothing stands out of it', async () => {
+    const w = await open('/runs');
+    const { page } = w;
+    await page.setViewportSize({ width: 380, height: 800 });
+    for (const view of ['runs', 'run', 'requests', 'capacity', 'plan', 'live', 'diagnosis']) {
+      await page.goto(`${base}#/${view}?run=${view === 'capacity' ? sweep : id}`);
+      await page.locator('h1').first().waitFor();
+      await until(page, 'document.documentElement.scrollWidth <= innerWidth');
+      await shot(page, `narrow-${view}`);
+    }
+    await done(w);
+  });
+
   it('shows a diagnosis as text, whatever it says', async () => {
     const w = await open(`/diagnosis?run=${id}`);
     const { page } = w;
     await page.locator('.cause').waitFor();
     expect(await page.locator('.cause').innerText()).toContain(HOSTILE);
+    const evidence = page.locator('.evidence tbody tr', { hasText: 'TTFT, mean' });
+    expect(await evidence.innerText()).toMatch(/90 ms\s+950 ms\s+10.6 \(9.8 to 11.3\)/);
+    expect(await evidence.locator('svg .point').count()).toBe(1);
     expect(await page.locator('.waterfall').innerHTML()).toContain('740 ms');
     await expectAccessible(page, 'Diagnosis');
     await shot(page, 'diagnosis-light');
@@ -445,6 +568,22 @@ describe.skipIf(chromium === undefined)('the dashboard in a browser', { timeout:
     await page.keyboard.press('ArrowDown');
     await page.locator('#request').waitFor();
     expect(await page.locator('nav a').allInnerTexts()).toEqual(['Run', 'Requests', 'Capacity']);
+    // Its stamps are in the page: those that the server tells, of a request that had output.
+    const row = (op: number): string => `#/requests?op=${op}`;
+    const told = (await (await fetch(`${base}api/report?run=${id}`)).json()) as { report: Report };
+    expect(told.report.cohort.offered).toBe(report.cohort.offered);
+    const detail = (await (await fetch(`${base}api/request?run=${id}&operation=${GOOD}`)).json()) as {
+      record: { stamps: Record<string, number>; timeline: { at: number[] } };
+    };
+    await page.goto(`file://${file}${row(GOOD)}`);
+    await page.locator('[aria-label="Stamps"] tbody tr').first().waitFor();
+    const { stamps } = detail.record;
+    expect((await cells(page, 'Stamps')).map((r) => [r[0], r[1]])).toEqual(
+      Object.entries(stamps)
+        .sort((a, b) => ORDER.indexOf(a[0]) - ORDER.indexOf(b[0]))
+        .map(([name, t]) => [name, `${t.toFixed(3)} ms`]),
+    );
+    expect(await page.locator('svg.gaps rect').count()).toBe(detail.record.timeline.at.length - 1);
     await done(w);
     // The sweep's curve goes with its runs.
     writeFileSync(file, out.stdout);

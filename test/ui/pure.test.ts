@@ -5,7 +5,7 @@ import { CONTRACT_DEFAULTS, type Contract } from '../../src/core/contract.ts';
 import { parseContract } from '../../src/core/contract-file.ts';
 import { ChunksBuilder, decodeChunks, encodeChunks, thin } from '../../src/dashboard/packed/index.ts';
 import { quantile } from '../../src/stats/quantile.ts';
-import { toldOf } from '../../ui/diagnosis.ts';
+import { toldOf } from '../../ui/diagnosis/told.ts';
 import { hashOf, parseHash } from '../../ui/hash.ts';
 import { ecdf } from '../../ui/series.ts';
 import { contractFile, moved, movedFromParams, paramsOfMoved, readMs } from '../../ui/what-if.ts';

@@ -1,9 +1,9 @@
 /** What the engine model says at the same rates: dashed on the chart. It starts from what the run says of itself. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { messageOf } from '../../src/base/errors.ts';
+import type { ProfileEngine } from '../../src/dashboard/profile.ts';
 import type { Setting } from '../../src/dashboard/setting.ts';
 import type { CurveDot, CurveSeries } from '../charts/curve.tsx';
-import type { ProfileEngine } from '../simulate.ts';
 import { source } from '../state.ts';
 
 const REQUESTS = 600;

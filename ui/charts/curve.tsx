@@ -238,7 +238,7 @@ export function GoodputCurve({ series }: { series: readonly CurveSeries[] }) {
                 ),
               )}
               {best?.goodput !== undefined && (
-                <text x={x(best.rate)} y={y(best.goodput) - 9} class="tick" text-anchor="middle" stroke="none">
+                <text x={x(best.rate)} y={y(best.goodput) - 9} class="tick" text-anchor="middle">
                   {`peak ${figure(best.goodput, 3)}/s`}
                 </text>
               )}

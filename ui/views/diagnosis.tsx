@@ -3,7 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { Figure } from '../charts/data-table.tsx';
 import { Problem } from '../charts/problem.tsx';
 import { Waterfall } from '../charts/waterfall.tsx';
-import { type Told, toldOf } from '../diagnosis.ts';
+import { EvidenceChart } from '../diagnosis/evidence.tsx';
+import { type Told, toldOf } from '../diagnosis/told.ts';
 import { runId, source } from '../state.ts';
 import { ms, percent } from '../words.ts';
 
@@ -46,8 +47,8 @@ export default function DiagnosisView() {
         <div class="empty">
           <h2>No diagnosis here</h2>
           <p>
-            <code>goodput diagnose BEFORE AFTER --json</code> writes one; put it as <code>diagnosis.json</code> into the
-            run folder of the later run, or open it above.
+            <code>goodput diagnose --before RUN_A --after RUN_B --json &gt; RUN_B/diagnosis.json</code> puts one into
+            the run folder of the later run, where this page finds it; or open one above.
           </p>
         </div>
       )}
@@ -87,36 +88,13 @@ function Shown({ told }: { told: Told }) {
         <header>
           <h2>Causes</h2>
         </header>
-        {told.causes.map((c) => (
-          <article class="cause" key={c.id}>
-            <h3>
-              {c.title}{' '}
-              {c.confidence !== undefined && (
-                <span class="badge">{typeof c.confidence === 'number' ? percent(c.confidence, 2) : c.confidence}</span>
-              )}
-            </h3>
-            <ul>
-              {c.evidence.map((e) => (
-                <li key={e.text}>
-                  {e.text}
-                  {e.before !== undefined && e.after !== undefined && <Pair before={e.before} after={e.after} />}
-                </li>
-              ))}
-              {c.against.map((e) => (
-                <li key={e.text}>
-                  Against it: {e.text}
-                  {e.before !== undefined && e.after !== undefined && <Pair before={e.before} after={e.after} />}
-                </li>
-              ))}
-            </ul>
-            {c.knob && (
-              <p class="note">
-                What to turn: {c.knob}
-                {c.price ? `; at the price of ${c.price}` : ''}
-              </p>
-            )}
-          </article>
-        ))}
+        {told.causes.slice(0, MOST_OPEN).map(cause)}
+        {told.causes.length > MOST_OPEN && (
+          <details>
+            <summary>{told.causes.length - MOST_OPEN} more, less likely</summary>
+            {told.causes.slice(MOST_OPEN).map(cause)}
+          </details>
+        )}
         {told.ruledOut.length > 0 && (
           <>
             <h3>Ruled out</h3>
@@ -161,13 +139,25 @@ function Shown({ told }: { told: Told }) {
   );
 }
 
-/** A figure before and after, as two bars. */
-function Pair({ before, after }: { before: number; after: number }) {
-  const top = Math.max(Math.abs(before), Math.abs(after), 1e-12);
+/** Causes that are shown unfolded, the likeliest. */
+const MOST_OPEN = 3;
+
+function cause(c: Told['causes'][number]) {
   return (
-    <span class="pair" role="img" aria-label={`before ${before}, after ${after}`}>
-      <i style={{ width: `${(100 * Math.abs(before)) / top}%` }} title={`before ${before}`} />
-      <i class="after" style={{ width: `${(100 * Math.abs(after)) / top}%` }} title={`after ${after}`} />
-    </span>
+    <article class="cause" key={c.id}>
+      <h3>
+        {c.title}{' '}
+        {c.confidence !== undefined && (
+          <span class="badge">{typeof c.confidence === 'number' ? percent(c.confidence, 2) : c.confidence}</span>
+        )}
+      </h3>
+      <EvidenceChart list={c.evidence} against={c.against} />
+      {c.knob && (
+        <p class="note">
+          What to turn: {c.knob}
+          {c.price ? `; at the price of ${c.price}` : ''}
+        </p>
+      )}
+    </article>
   );
 }

@@ -252,6 +252,7 @@ function ProxyNow({ url, snapshot: s, problem }: NonNullable<Second['proxy']>) {
             more={s.total.attainment ? `up to ${percent(s.total.attainment.high, 4)} with what is pending` : ''}
           />
           <Kpi
+            id="proxy-offered"
             name="Offered since start"
             value={whole(s.total.offered)}
             more={`${whole(s.total.outcomes.good)} good`}

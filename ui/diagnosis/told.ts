@@ -1,5 +1,5 @@
 /** `goodput.diagnosis/1`, read leniently: keys may be added, and what is not there is not shown. Pure. */
-import { trim } from '../src/base/units.ts';
+import { trim } from '../../src/base/units.ts';
 
 export interface Told {
   readonly verdict: string;
@@ -28,6 +28,11 @@ export interface Evidence {
   readonly text: string;
   readonly before?: number;
   readonly after?: number;
+  /** What is measured, where the sentence was made from figures. */
+  readonly label?: string;
+  readonly unit?: string;
+  /** After over before, with its interval; absent where the two are told as a difference. */
+  readonly ratio?: { readonly at: number; readonly low: number; readonly high: number };
 }
 
 const object = (x: unknown): Record<string, unknown> =>
@@ -78,9 +83,15 @@ function evidenceOf(x: unknown): Evidence {
   const e = object(x);
   const before = number(e.before);
   const after = number(e.after);
+  const [change, low, high] = [number(e.change), number(e.low), number(e.high)];
+  const isRatio = e.kind === 'ratio' && change !== undefined && change > 0;
   return {
     text: wordsOf(x),
     ...(before !== undefined && after !== undefined && { before, after }),
+    ...(text(e.label) !== '' && { label: text(e.label), unit: text(e.unit) }),
+    ...(isRatio && {
+      ratio: { at: change, low: low !== undefined && low > 0 ? low : change, high: high ?? change },
+    }),
   };
 }
 

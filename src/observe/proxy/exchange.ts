@@ -2,12 +2,13 @@
  * One request on its way through, from admission to its last byte: which upstream and connection has it, what happens when
  * one fails, and when each part is let go. The bytes themselves pass by `request-half` and `response-half`.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Millis } from '../../base/units.ts';
 import type { TransportFailure } from '../../core/engine.ts';
 import type { Account } from './account.ts';
 import type { Admission, Admitted } from './admission.ts';
 import type { Connection, ConnectionEvents } from './connection.ts';
+import type { DirectRequest } from './direct-request.ts';
 import type { RequestHeaders } from './hop-headers.ts';
 import { answer } from './own-answers.ts';
 import { RequestHalf } from './request-half.ts';
@@ -43,7 +44,7 @@ export interface TransportCounts {
 /** One request as it came. */
 export interface Incoming {
   readonly at: Millis;
-  readonly req: IncomingMessage;
+  readonly req: DirectRequest;
   readonly res: ServerResponse;
   readonly path: string;
   readonly headers: RequestHeaders;

@@ -137,7 +137,7 @@ function joined(list: readonly string[]): string[] {
   let last = '';
   for (const line of list) {
     const m = /^(\d\S* \d\S*) (.+)$/.exec(line);
-    if (m !== null && m[1] === last) out[out.length - 1] += m[2];
+    if (m !== null && m[1] === last) out.push(`${out.pop()}${m[2]}`);
     else out.push(line);
     last = m?.[1] ?? '';
   }

@@ -1,5 +1,5 @@
 /** The proxy: a listening server, its upstreams, and what it records. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Millis } from '../../base/units.ts';
 import { contractFor } from '../../core/contract.ts';
@@ -18,6 +18,7 @@ import { Account, type AccountContext } from './account.ts';
 import { adminServer } from './admin.ts';
 import { Admission } from './admission.ts';
 import { Callers } from './callers.ts';
+import { DirectRequest } from './direct-request.ts';
 import { Exchange, type ExchangeContext, type TransportCounts } from './exchange.ts';
 import { isLooping, requestHeaders } from './hop-headers.ts';
 import { Later } from './later.ts';
@@ -76,6 +77,7 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
     badGateway: 0,
   };
   const settings = {
+    IncomingMessage: DirectRequest,
     noDelay: true,
     keepAliveTimeout: 75_000, // longer than clients keep an idle socket, so it is not closed under a request
     headersTimeout: options.headersTimeout ?? 10_000,
@@ -89,8 +91,8 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
   const { tls } = options;
   const server =
     tls === undefined
-      ? createServer(settings)
-      : createTlsServer({
+      ? createServer<typeof DirectRequest>(settings)
+      : createTlsServer<typeof DirectRequest>({
           ...settings,
           ...tls,
           ALPNProtocols: ['http/1.1'],
@@ -148,7 +150,7 @@ export async function startProxy(options: ProxyOptions, host: ProxyHost): Promis
   };
 
   const pipelined = new Pipelined();
-  const handle = (req: IncomingMessage, res: ServerResponse, expects: boolean): void => {
+  const handle = (req: DirectRequest, res: ServerResponse, expects: boolean): void => {
     const at = now();
     counts.requests++;
     const path = pathOf(req.url ?? '');

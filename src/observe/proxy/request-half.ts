@@ -2,16 +2,17 @@
  * The request's way: head and body from the client to whichever connection has it now. What of the body is short is kept
  * until the response begins, to learn what it asks and to send it again where a connection turns out to be stale.
  */
-import type { IncomingMessage } from 'node:http';
 import type { Connection } from './connection.ts';
+import type { DirectRequest } from './direct-request.ts';
 import { type RequestHeaders, trailerLines, upstreamHead } from './hop-headers.ts';
 import type { UpstreamTarget } from './upstream.ts';
 
-/** What of a body is kept. */
+/** What of a body is kept, and how much of it is taken before there is a connection for it. */
 const KEPT_BODY = 4 * 1024 * 1024;
+const AHEAD = 64 * 1024;
 
 export class RequestHalf {
-  readonly #req: IncomingMessage;
+  readonly #req: DirectRequest;
   readonly #path: string;
   readonly #headers: RequestHeaders;
   readonly #preserveHost: boolean;
@@ -22,11 +23,12 @@ export class RequestHalf {
   #head: string | undefined;
   #kept: Buffer[] | undefined = [];
   #keptSize = 0;
-  #reading = false;
+  /** All of it has come. */
+  #isWhole = false;
   isSent = false;
 
   constructor(
-    req: IncomingMessage,
+    req: DirectRequest,
     path: string,
     headers: RequestHeaders,
     preserveHost: boolean,
@@ -37,6 +39,7 @@ export class RequestHalf {
     this.#headers = headers;
     this.#preserveHost = preserveHost;
     this.#sent = sent;
+    req.takeBody(this.#take);
   }
 
   /** It could be sent again, from its beginning. */
@@ -57,23 +60,18 @@ export class RequestHalf {
       this.#preserveHost ? undefined : target.authority,
     );
     for (const part of this.#kept ?? []) this.#write(part);
-    if (this.#reading) {
+    if (this.#isWhole) this.#ended();
+    else if (this.#keptSize > 0) {
       this.#writeHead();
-      this.#req.resume();
-      if (this.#req.readableEnded) this.#ended();
-      return;
-    }
-    this.#reading = true;
-    this.#req.on('data', this.#data);
-    this.#req.once('end', () => this.#ended());
-    // Behind the tick in which `data` comes; at once where nothing is to come.
-    if (this.#headers.framing === undefined) this.#writeHead();
+      this.#req.moreBody();
+    } else if (this.#headers.framing === undefined) this.#writeHead();
+    // Behind the parser's present read, which mostly holds the body.
     else process.nextTick(() => this.#writeHead());
   }
 
   /** The connection took what was written. */
   drained(): void {
-    if (this.#to !== undefined && !this.isSent) this.#req.resume();
+    if (this.#to !== undefined && !this.#isWhole) this.#req.moreBody();
   }
 
   /** The response has begun: nothing will be sent again, once all has gone. */
@@ -85,7 +83,6 @@ export class RequestHalf {
   detach(): void {
     this.#to = undefined;
     this.#head = undefined;
-    if (this.#reading && !this.isSent) this.#req.pause();
   }
 
   /** Nothing is sent any more: what still comes of the body is dropped, so that the client's connection may go on. */
@@ -93,18 +90,20 @@ export class RequestHalf {
     this.#to = undefined;
     this.#head = undefined;
     this.#kept = undefined;
-    if (!this.#reading || this.isSent) return;
-    this.#req.off('data', this.#data);
-    this.#req.resume();
+    if (!this.#isWhole) this.#req.dropBody();
   }
 
-  readonly #data = (chunk: Buffer): void => {
-    if (this.#kept !== undefined) {
-      this.#keptSize += chunk.length;
-      if (this.#keptSize <= KEPT_BODY) this.#kept.push(chunk);
-      else this.#kept = undefined;
+  readonly #take = (chunk: Buffer | null): boolean => {
+    if (chunk === null) {
+      this.#isWhole = true;
+      this.#ended();
+      return true;
     }
-    if (this.#to !== undefined && !this.#write(chunk)) this.#req.pause();
+    this.#keptSize += chunk.length;
+    // Without a connection all is kept: it is asked for no more then.
+    if (this.#keptSize <= KEPT_BODY || this.#to === undefined) this.#kept?.push(chunk);
+    else this.#kept = undefined;
+    return this.#to === undefined ? this.#keptSize < AHEAD : this.#write(chunk);
   };
 
   #write(chunk: Buffer): boolean {

@@ -39,12 +39,15 @@ export interface BenchFlags extends LoadFlags, ScrapeFlags, SloFlags, TargetFlag
 /** What `null:` is held against unless told: it answers all at once, so only the first response can be. */
 const FLOOR: Contract = contractOf({ ttft: 50 }, { name: 'floor' });
 
-/** One measured run into a run folder, and its report. @param repeats where it stands among repeated runs. */
+/**
+ * One measured run into a run folder, and its report.
+ * @param repeats where it stands among repeated runs, and what was told before them: the load is said once, each target once.
+ */
 export async function benchOnce(
   cli: Cli,
   flags: BenchFlags,
   url: string | undefined,
-  repeats?: { readonly group: RunGroup; readonly times: number },
+  repeats?: { readonly group: RunGroup; readonly times: number; readonly told: 'nothing' | 'load' | 'all' },
 ): Promise<{ folder: string; report: Report }> {
   const { contractOfFlags } = await import('./slo-flags.ts');
   const chosen = await contractOfFlags(flags);
@@ -60,10 +63,15 @@ export async function benchOnce(
   const target = await openTarget(cli, url, flags, host.clock);
   try {
     const load = await written(flags, plan, target, say);
-    say(`Target    ${target.text}`);
-    for (const note of target.notes) say(`          ${note}`);
-    say(`Load      ${planText(load, contract, flags.maxInFlight)}`);
-    say(`Contract  ${await contractLine(contract, isDefault)}`);
+    const told = repeats?.told ?? 'nothing';
+    if (told !== 'all') {
+      say(`Target    ${target.text}`);
+      for (const note of target.notes) say(`          ${note}`);
+    }
+    if (told === 'nothing') {
+      say(`Load      ${planText(load, contract, flags.maxInFlight)}`);
+      say(`Contract  ${await contractLine(contract, isDefault)}`);
+    }
     const planned = estimate(load, contract, flags.maxInFlight);
     const times = repeats?.times ?? 1;
     await confirmPlan(target, flags.yes, { requests: times * planned.requests, tokens: times * planned.tokens });

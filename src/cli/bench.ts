@@ -130,8 +130,9 @@ async function runBench(this: Cli, flags: BenchFlags, url?: string): Promise<voi
       against: flags.against !== undefined,
       once: (side, seed, group) => {
         const again = { ...flags, seed, yes: flags.yes || asked.has(side) };
+        const told = asked.has(side) ? 'all' : asked.size > 0 ? 'load' : 'nothing';
         asked.add(side);
-        return benchOnce(this, again, side === 'A' ? url : flags.against, { group, times });
+        return benchOnce(this, again, side === 'A' ? url : flags.against, { group, times, told });
       },
     });
   }

@@ -4,6 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { keyed } from '../base/random.ts';
+import { formatDuration } from '../base/units.ts';
+import { percentText } from '../report/contract-text.ts';
 import type { Report } from '../report/index.ts';
 import { type Cli, EXIT } from './cli.ts';
 
@@ -30,11 +32,26 @@ export function orderOf(times: number, seed: number): ('AB' | 'BA')[] {
   return Array.from({ length: times }, (_, i) => ((i % 2 === 0) === first ? 'AB' : 'BA'));
 }
 
+/** A run in a line: what it showed, and whether it may be believed. */
+function shownText(report: Report): string {
+  const { value } = report.attainment;
+  const ttft = report.metrics.ttft_ms;
+  return [
+    value === null ? 'no attainment' : `${percentText(value, 3)} good`,
+    ...(ttft ? [`TTFT mean ${formatDuration(ttft.mean)}`] : []),
+    ...(report.client.verdict === 'client-bound' ? ['CLIENT-BOUND'] : []),
+  ].join(', ');
+}
+
 export async function repeated(cli: Cli, plan: RepeatPlan): Promise<void> {
   const id = randomUUID().slice(0, 8);
   const folders: Record<'A' | 'B', string[]> = { A: [], B: [] };
   const reports: Report[] = [];
-  for (const [repeat, order] of orderOf(plan.times, plan.seed).entries()) {
+  const orders = orderOf(plan.times, plan.seed);
+  if (plan.against) {
+    cli.stderr.line(`Repeats   ${plan.times} runs a side, in turn: ${orders.join(' ')}; both of a pair have one seed`);
+  }
+  for (const [repeat, order] of orders.entries()) {
     const sides = (plan.against ? [...order] : ['A']) as ('A' | 'B')[];
     for (const side of sides) {
       const seed = plan.seed + repeat;
@@ -42,7 +59,7 @@ export async function repeated(cli: Cli, plan: RepeatPlan): Promise<void> {
       const { folder, report } = await plan.once(side, seed, { id, side, repeat });
       folders[side].push(folder);
       reports.push(report);
-      cli.stderr.line(`Run folder: ${folder}`);
+      cli.stderr.line(`          ${shownText(report)}. Run folder: ${folder}`);
       if (report.run.cut !== undefined) {
         cli.stderr.line(`Stopped: ${report.run.cut}; no further runs.`);
         cli.exit(EXIT.invalid);

@@ -203,7 +203,10 @@ export async function sweep(cli: Cli, task: SweepTask): Promise<void> {
       const point = sweepPoint({ request: asked, measure }, contract.attainment);
       points.push(point);
       runs.push(run.slice(folder.length + 1));
-      cli.stderr.line(`${String(rate).padStart(8)}/s  ${point.verdict}  ${(100 * point.attainment).toFixed(1)} % good`);
+      const why = point.verdict === 'void' || point.unstable ? `  (${point.because})` : '';
+      cli.stderr.line(
+        `${String(rate).padStart(8)}/s  ${point.verdict}  ${(100 * point.attainment).toFixed(1)} % good${why}`,
+      );
       writeFileSync(`${folder}/capacity.json`, json(reportOf(task, points, runs, host.clock.now() - began)));
     }
   } finally {
@@ -244,6 +247,7 @@ function reportOf(
     bracket: { low: null, high: null },
     binding: null,
     notes: [
+      ...voidNotes(points),
       ...curveNotes(points),
       "A sweep's verdicts rest on one run a rate; 'goodput capacity' decides by replications.",
     ],
@@ -252,6 +256,16 @@ function reportOf(
     seconds: elapsed / 1000,
     about: task.about,
   };
+}
+
+/** Rates that are in no curve, and why. */
+function voidNotes(points: readonly CurvePoint[]): string[] {
+  const voids = points.filter((p) => p.verdict === 'void');
+  const first = voids[0];
+  if (!first) return [];
+  return [
+    `${voids.length === points.length ? 'No rate could be measured' : `Left out: ${voids.map((p) => `${p.rate}/s`).join(', ')}`}: ${first.because}.${voids.length > 1 ? ' The others are void like it.' : ''}`,
+  ];
 }
 
 const json = (report: CapacityReport): string => `${JSON.stringify(report, null, 2)}\n`;

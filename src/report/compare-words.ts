@@ -25,7 +25,8 @@ export function summaryOf(verdict: Comparison['verdict'], figures: readonly Figu
       .join(', ');
   switch (verdict) {
     case 'void':
-      return `void: ${why.join('; ')}`;
+      // One reason is enough to mistrust the whole: the others are like it.
+      return `void: ${why[0] ?? ''}${why.length > 1 ? `, and ${why.length - 1} more of these runs` : ''}`;
     case 'better':
       return `B is better: ${names('better')}`;
     case 'worse': {

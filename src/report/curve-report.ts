@@ -194,7 +194,12 @@ export function answerOf(report: CapacityReport): string[] {
     case 'interrupted':
       return present('Capacity undecided: the search was ended before it was done', known, seems, cost);
     case 'sweep':
-      return present(`Sweep over ${report.curve.length} rates; the target is ${percent(target)}`, cost);
+      return present(
+        report.curve.length === 0 && report.probes.length > 0
+          ? `Sweep over ${report.probes.length} rates: all void, nothing is known of the server`
+          : `Sweep over ${report.probes.length} rates; the target is ${percent(target)}`,
+        cost,
+      );
   }
 }
 

@@ -2,10 +2,12 @@
  * What the proxy costs, against HAProxy and nginx on the same path in the same run.
  *
  *   node bench/observe/proxy.mjs [--tools DIR] [--dist DIR] [--streams 200] [--seconds 10] [--rounds 3] [--memory 1000]
+ *                                [--together 1]
  *
  * Needs the paced server `mock` (gcc -O2 -o mock mock.c) in --tools or GOODPUT_TOOLS, haproxy and nginx. Prints, as medians
  * over the rounds: time to first token added to the direct path, CPU time per event, and memory a stream. Ratios within
- * one run are what counts; absolute times depend on the machine and on what else it does.
+ * one run are what counts; absolute times depend on the machine and on what else it does. Streams are independent of each
+ * other; with --together N so many start, tick, end and ask again as one, which is the worst that a client can do.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,6 +23,7 @@ const { values: flags } = parseArgs({
     seconds: { type: 'string', default: '10' },
     rounds: { type: 'string', default: '3' },
     memory: { type: 'string', default: '1000' },
+    together: { type: 'string', default: '1' },
     only: { type: 'string', default: 'haproxy,nginx,goodput' },
   },
 });
@@ -107,7 +110,7 @@ const load = (port, streams, seconds) =>
     let out = '';
     const child = run(
       process.execPath,
-      [join(import.meta.dirname, 'proxy-client.mjs'), port, streams, seconds].map(String),
+      [join(import.meta.dirname, 'proxy-client.mjs'), port, streams, seconds, 1000, flags.together].map(String),
     );
     child.stdout.on('data', (d) => {
       out += d;
@@ -137,7 +140,7 @@ async function measure() {
       `round ${i + 1}: ${['direct', ...names].map((n) => `${n} p50 ${round[n].ttft_p50.toFixed(2)} p99 ${round[n].ttft_p99.toFixed(2)} ms${round[n].cpu ? ` ${round[n].cpu.toFixed(1)} µs/event` : ''}`).join('; ')}`,
     );
   }
-  const result = { streams: Number(flags.streams), rounds: rounds.length };
+  const result = { streams: Number(flags.streams), together: Number(flags.together), rounds: rounds.length };
   for (const name of names) {
     result[name] = {
       added_ttft_p50_ms: round3(median(rounds.map((r) => r[name].ttft_p50 - r.direct.ttft_p50))),

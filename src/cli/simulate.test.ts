@@ -37,6 +37,29 @@ describe('goodput simulate', () => {
     for (const phase of ['queue', 'prefill', 'decode'])
       expect(remarks).toContain(`${phase} time of completed requests`);
   });
+  it('takes a workload file as bench does: classes, each by its own contract, and a trace', async () => {
+    const file = join(folder, 'mix.yaml');
+    await writeFile(
+      file,
+      [
+        'name: mix',
+        'rate: 12',
+        'classes:',
+        '  - { name: chat, share: 3, input: 500, output: 50 }',
+        '  - { name: batch, share: 1, input: 2000, output: 20, slo: "e2e=1ms" }',
+      ].join('\n'),
+    );
+    const r = await reported('--workload', file, '--duration', '60s', '--slo', 'ttft=500ms');
+    expect(r.run.workload).toMatch(/poisson 12\/s, workload mix/);
+    expect(r.classes?.map((c) => [c.name, c.good > 0]).sort()).toEqual([
+      ['batch', false],
+      ['chat', true],
+    ]);
+    const trace = join(folder, 'trace.csv');
+    const rows = Array.from({ length: 40 }, (_, i) => `2023-11-16 18:17:${String(i).padStart(2, '0')}.0,300,20`);
+    await writeFile(trace, `TIMESTAMP,ContextTokens,GeneratedTokens\n${rows.join('\n')}\n`);
+    expect((await reported('--replay', trace, '--slo', 'ttft=500ms')).cohort.offered).toBe(40);
+  });
   it('gives the same twice, another seed another, and says in the exit code that the contract is missed', async () => {
     const [a, b, c] = [await reported(...LOAD), await reported(...LOAD), await reported(...LOAD, '--seed', '2')];
     expect(b).toEqual(a);

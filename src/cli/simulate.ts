@@ -1,7 +1,8 @@
 /** `goodput simulate`: the report of `bench`, in virtual time, of a serving system that is not there. */
-import { InputError, messageOf, oneLine } from '../base/errors.ts';
+import { InputError, messageOf } from '../base/errors.ts';
 import { formatDuration } from '../base/units.ts';
-import type { Contract } from '../core/contract.ts';
+import type { Contract, ContractFor } from '../core/contract.ts';
+import type { RequestSpec } from '../core/request.ts';
 import type { Cluster, SimDone, SystemPlan } from '../sim/index.ts';
 import { type Cli, command, JSON_FLAG, text } from './command.ts';
 import { DEPLOYMENT_FLAGS } from './engine-flags.ts';
@@ -9,10 +10,10 @@ import { LOAD_FLAGS, type LoadFlags } from './load-flags.ts';
 import type { LoadPlan } from './load-plan.ts';
 import { exitCodeOf } from './report.ts';
 import { type EngineFlags, type SimulatedEngine, SYSTEM_FLAGS, simulatedEngine, whole } from './simulate-engine.ts';
+import { openFolder, traceFile } from './simulate-outputs.ts';
 import { SLO_FLAGS, type SloFlags } from './slo-flags.ts';
-import { VERSION } from './version.ts';
 
-interface Flags extends EngineFlags, LoadFlags, SloFlags {
+export interface SimulateFlags extends EngineFlags, LoadFlags, SloFlags {
   readonly seed?: number;
   readonly out?: string;
   readonly name?: string;
@@ -49,17 +50,20 @@ export const simulate = command({
   },
 });
 
-async function runSimulate(this: Cli, flags: Flags): Promise<void> {
-  const [{ contractOfFlags }, { loadPlan, workloadOf }] = await Promise.all([
+async function runSimulate(this: Cli, flags: SimulateFlags): Promise<void> {
+  const [{ contractOfFlags }, { resolveLoad, workloadOf }, { workloadText }, { contractFor }] = await Promise.all([
     import('./slo-flags.ts'),
     import('./load-plan.ts'),
+    import('./load-text.ts'),
+    import('../core/contract.ts'),
   ]);
   const { contract, isDefault } = await contractOfFlags(flags);
-  const plan = loadPlan(flags);
+  const seed = flags.seed ?? 1;
+  const plan = await resolveLoad(flags, seed);
   if (plan.requests.choices > 1)
     throw new InputError(`--n ${flags.n}: a simulated request has one choice; raise --rate by as much instead`);
   const load = { ...plan, requests: { ...plan.requests, prompt: 'none' as const } };
-  const seed = flags.seed ?? 1;
+  const contractOf = contractFor(contract, load.contracts);
   const engine = await simulatedEngine(flags, seed);
   const { system } = engine;
   const { systemOf } = await import('../sim/index.ts');
@@ -68,23 +72,20 @@ async function runSimulate(this: Cli, flags: Flags): Promise<void> {
     workload: () => workloadOf(load, seed),
     cluster: () => systemOf(system),
     window: load.window,
-    deadline: contract.deadline,
+    deadline: load.contracts ? (spec: RequestSpec) => contractOf(spec.class).deadline : contract.deadline,
   };
-  const arrival = load.arrivals
-    ? `${load.arrivals.process} ${load.arrivals.rate}/s`
-    : `closed loop of ${load.concurrency}`;
   const facts: RunDescription = {
     target: `simulated: ${engine.text}${systemText(system)}, step times ${engine.step.label}`,
     model: engine.model,
     dialect: 'simulated',
-    workload: `${arrival}, seed ${seed}`,
+    workload: workloadText(load, seed),
     ...(load.arrivals && { asked_rps: load.arrivals.rate }),
-    ...(!load.arrivals && { closed_loop: true }),
+    ...(load.concurrency !== undefined && { closed_loop: true }),
     gpus: engine.devices * ((system.replicas ?? 1) + (system.prefill?.replicas ?? 0)),
     default_contract: isDefault,
   };
   const window = plannedWindow(simulated);
-  const run = { flags, contract, engine, seed, load, system, facts, simulated, window };
+  const run = { flags, contract, contractOf, engine, seed, load, system, facts, simulated, window };
   const { report, phases, gauges } = await simulateRun(this, run);
   const { renderReport, reportJson } = await import('../report/index.ts');
   if (flags.json) this.stdout.write(reportJson(report));
@@ -95,7 +96,7 @@ async function runSimulate(this: Cli, flags: Flags): Promise<void> {
   this.exit(exitCodeOf(report));
 }
 
-interface RunDescription {
+export interface RunDescription {
   readonly target: string;
   readonly model: string;
   readonly dialect: string;
@@ -106,9 +107,11 @@ interface RunDescription {
   readonly default_contract: boolean;
 }
 
-interface Run {
-  readonly flags: Flags;
+/** A simulation and what it is reported as. */
+export interface SimulateRun {
+  readonly flags: SimulateFlags;
   readonly contract: Contract;
+  readonly contractOf: ContractFor;
   readonly engine: SimulatedEngine;
   readonly seed: number;
   readonly load: LoadPlan;
@@ -118,17 +121,27 @@ interface Run {
   readonly window: import('../core/cohort.ts').Window;
 }
 
-async function simulateRun(cli: Cli, run: Run) {
+async function simulateRun(cli: Cli, run: SimulateRun) {
   const { flags, contract, simulated, window, facts } = run;
-  const [core, { recordOf, unsentRecord, systemOf }, { buildReport, spreadOf }, { cohortSimulation }, { PhaseFold }] =
-    await Promise.all([
-      import('../core/index.ts'),
-      import('../sim/index.ts'),
-      import('../report/index.ts'),
-      import('./simulated-run.ts'),
-      import('./phases.ts'),
-    ]);
-  const cohort = new core.CohortReducer(contract, window);
+  const [
+    core,
+    { recordOf, unsentRecord, systemOf },
+    { buildReport, classReports, spreadOf },
+    { cohortSimulation },
+    { PhaseFold },
+  ] = await Promise.all([
+    import('../core/index.ts'),
+    import('../sim/index.ts'),
+    import('../report/index.ts'),
+    import('./simulated-run.ts'),
+    import('./phases.ts'),
+  ]);
+  const cohort = new core.CohortReducer(contract, window, run.contractOf);
+  const classes = new Map(
+    (run.load.classes ?? []).map(({ name }) => [name, new core.CohortReducer(contract, window, run.contractOf)]),
+  );
+  for (const name of Object.keys(run.load.contracts ?? {}))
+    if (!classes.has(name)) classes.set(name, new core.CohortReducer(contract, window, run.contractOf));
   const throughput = new core.ThroughputReducer(window);
   const phases = new PhaseFold();
   const trace = flags.chromeTrace === undefined ? undefined : await traceFile(flags.chromeTrace);
@@ -136,6 +149,7 @@ async function simulateRun(cli: Cli, run: Run) {
   let cluster: Cluster | undefined;
   const add = (record: import('../core/record.ts').RequestRecord): void => {
     cohort.add(record);
+    classes.get(record.class)?.add(record);
     throughput.add(record);
     folder?.add(record);
   };
@@ -181,6 +195,11 @@ async function simulateRun(cli: Cli, run: Run) {
   const fold = cohort.finish();
   const sendLag = spreadOf(fold.columns.sendLag);
   const report = buildReport({
+    ...(classes.size > 0 && {
+      classes: classReports(
+        [...classes].map(([name, own]) => ({ name, contract: run.contractOf(name), fold: own.finish() })),
+      ),
+    }),
     contract,
     cohort: fold,
     throughput: throughput.finish(),
@@ -224,92 +243,4 @@ async function phaseLines(
     lines.push('', `${gauges.steps.toLocaleString('en')} steps, ${gauges.preemptions} preemptions${hits}`);
   }
   return lines;
-}
-
-/** A file of trace events, written as they come. */
-async function traceFile(path: string) {
-  const [{ createWriteStream }, { chromeTrace }] = await Promise.all([import('node:fs'), import('../sim/index.ts')]);
-  const file = createWriteStream(path);
-  let failure: string | undefined;
-  file.on('error', (error) => {
-    failure ??= messageOf(error);
-  });
-  const trace = chromeTrace((piece) => void file.write(piece));
-  return {
-    observe: trace.observe,
-    request: trace.request,
-    full: () => file.writableNeedDrain && failure === undefined,
-    drained: async () => {
-      if (!file.writableNeedDrain || failure !== undefined) return;
-      await new Promise<void>((resolve) => {
-        file.once('drain', resolve);
-        file.once('close', resolve);
-      });
-    },
-    close: async (cli: Cli) => {
-      const left = trace.close();
-      await new Promise<void>((resolve) => {
-        if (failure !== undefined) resolve();
-        else {
-          file.once('close', () => resolve());
-          file.end();
-        }
-      });
-      if (failure !== undefined)
-        throw new InputError(`--chrome-trace ${oneLine(path)}: cannot be written (${failure}); name another file`);
-      if (left > 0) cli.stderr.line(`goodput: the trace is full; ${left} later events were left out`);
-    },
-  };
-}
-
-/** The run folder of a simulation: its epoch is virtual, its time of writing the wall's. */
-async function openFolder(run: Run, out: string) {
-  const [{ createRun }, { hostClock }] = await Promise.all([import('../store/index.ts'), import('./host.ts')]);
-  const { flags, contract, seed, load, facts, system } = run;
-  const host = hostClock();
-  const { target, model, dialect, workload: words, default_contract, gpus } = facts;
-  const writer = await createRun(
-    out,
-    flags.name ?? 'simulate',
-    {
-      epochWall: host.epochWall,
-      seed,
-      contract,
-      workload: {
-        text: words,
-        ...(load.arrivals
-          ? { arrivals: load.arrivals, rate: load.arrivals.rate }
-          : { concurrency: load.concurrency, closed_loop: true }),
-        requests: load.requests,
-        window: load.window,
-        default_contract,
-        gpus,
-      },
-      target: { kind: 'simulated', endpoint: target, model, dialect, limits: system.limits },
-      versions: { goodput: VERSION, node: process.version },
-      machine: { simulated: true },
-      command: ['simulate', ...process.argv.slice(3)],
-    },
-    { clock: host.clock },
-  );
-  let added = 0;
-  let end: { offered: number; window: Run['window'] } | undefined;
-  writer.track(() => ({ offered: end?.offered ?? added, open: [], window: run.window }));
-  return {
-    folder: writer.folder,
-    add: (record: Parameters<typeof writer.add>[0]) => {
-      added++;
-      writer.add(record);
-    },
-    get full() {
-      return writer.full;
-    },
-    drained: () => writer.drained(),
-    close: async (offered: number, window: Run['window']) => {
-      // Requests still open when the cohort was final are outside it: the load that kept the system busy.
-      end = { offered: Math.min(offered, added), window };
-      writer.writeHealth({ unsent: 0, dropped: writer.counts.dropped, simulated: true });
-      await writer.close();
-    },
-  };
 }

@@ -1,7 +1,7 @@
 /** One measurement in virtual time: the window planned as `bench` plans it, the load kept up until its cohort is final. */
 import type { Millis } from '../base/units.ts';
 import { inCohort, type Window } from '../core/cohort.ts';
-import type { Offer, Workload } from '../core/request.ts';
+import type { Offer, RequestSpec, Workload } from '../core/request.ts';
 import { type WindowPlan, WindowPlanner } from '../drive/window.ts';
 import { type Cluster, type SimDone, type SimSummary, Simulation } from '../sim/index.ts';
 
@@ -10,7 +10,8 @@ export interface SimulatedLoad {
   readonly workload: () => Workload;
   readonly cluster: () => Cluster;
   readonly window: WindowPlan;
-  readonly deadline: Millis;
+  /** Of every request, or of each by its own contract. */
+  readonly deadline: Millis | ((spec: RequestSpec) => Millis);
 }
 
 /**

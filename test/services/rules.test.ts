@@ -8,7 +8,7 @@ const { dir, remove } = scratch();
 afterAll(remove);
 
 describe('the alert rules, by promtool', () => {
-  for (const attainment of ['90%', '99.9%']) {
+  for (const attainment of ['50%', '90%', '95%', '99%', '99.9%']) {
     withService(
       'promtool',
       `fire under total failure and stay silent on a target of ${attainment}`,

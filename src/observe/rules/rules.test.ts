@@ -82,6 +82,28 @@ describe('the Grafana dashboard', () => {
     expect(board.uid).toMatch(/^goodput-[a-z0-9-]+$/);
   });
 
+  it('has panels of numbers of their own, each with a query, an id a query and the data source the reader chose', () => {
+    const whole = board as unknown as {
+      schemaVersion: number;
+      templating: { list: { name: string; type: string }[] };
+      panels: { id: number; type: string; datasource: { uid: string }; targets: { refId: string; expr: string }[] }[];
+    };
+    expect(whole.schemaVersion).toBe(39);
+    expect(whole.templating.list.map((v) => v.name)).toEqual(['datasource', 'class']);
+    expect(new Set(whole.panels.map((p) => p.id)).size).toBe(whole.panels.length);
+    for (const { type, datasource, targets } of whole.panels) {
+      expect(type).toBe('timeseries');
+      expect(datasource.uid).toBe('$datasource');
+      expect(targets.length).toBeGreaterThan(0);
+      expect(new Set(targets.map((t) => t.refId)).size).toBe(targets.length);
+      for (const { expr } of targets) {
+        const variables = [...expr.matchAll(/\$(\w+)/g)].map((m) => m[1]);
+        for (const name of variables) expect(['class', '__rate_interval']).toContain(name);
+      }
+    }
+    expect(JSON.parse(JSON.stringify(board))).toEqual(board);
+  });
+
   it('puts no two panels on one place', () => {
     const places = board.panels.map((p) => `${p.gridPos.x},${p.gridPos.y}`);
     expect(new Set(places).size).toBe(places.length);

@@ -56,8 +56,7 @@ export function recordingRules(options: RuleOptions): readonly RecordingRule[] {
   for (const window of WINDOWS) {
     rules.push({
       record: RECORDED.badShare(window),
-      // Rounded: a share exactly on target must not exceed it by the noise of binary fractions.
-      expr: `round(1 - ${rate(good.name, window)} / ${rate(judged.name, window)}, 1e-9)`,
+      expr: `1 - ${rate(good.name, window)} / ${rate(judged.name, window)}`,
     });
   }
   for (const window of new Set(BURNS.map((b) => b.long))) {
@@ -80,11 +79,14 @@ export function recordingRules(options: RuleOptions): readonly RecordingRule[] {
   return rules;
 }
 
+/** A share exactly on target must not exceed it by the noise of binary fractions (PromQL's round() leaves such noise too). */
+const NOISE = '1e-9';
+
 export function alertRules(contract: Contract, options: RuleOptions): readonly AlertRule[] {
   return thresholds(contract.attainment).map((t) => ({
     alert: alertName(t),
     expr:
-      `${RECORDED.badShare(t.long)} > ${t.badShare} and ${RECORDED.badShare(t.short)} > ${t.badShare}` +
+      `${RECORDED.badShare(t.long)} > ${t.badShare} + ${NOISE} and ${RECORDED.badShare(t.short)} > ${t.badShare} + ${NOISE}` +
       ` and ${RECORDED.bad(t.long)} >= ${options.minBad}`,
     labels: { severity: t.severity, contract: contract.name },
     annotations: annotations(contract, t, '{{ $labels.class }}', '{{ $value | humanizePercentage }}'),

@@ -88,6 +88,8 @@ const EACH = 8;
 /** Weight of TTFT beside TPOT, and of a coefficient's pull towards its start, in log space. */
 const TTFT_WEIGHT = 0.35;
 const PULL = 0.0004;
+/** A row off by more than a factor of two is of something the table does not say (replicas, a prefix cache): it pulls no further. */
+const MOST = Math.log(2);
 const ANCHORS = 4;
 
 /** Rows of engines that are not known teach nothing. */
@@ -173,8 +175,8 @@ function descendOn(rows: readonly Anchored[], start: Fitted, factor0: number): F
     let sum = 0;
     for (const a of of.get(e) as readonly Anchored[]) {
       const c = closedForm(a.row, { ...fit, step: new RooflineStepModel(a.row.on, fit.efficiencies) });
-      sum += Math.abs(Math.log((a.tpot * c.tpot) / a.row.tpot));
-      if (ttftScored(a.row)) sum += TTFT_WEIGHT * Math.abs(Math.log((a.ttft * c.ttft) / a.row.ttft));
+      sum += Math.min(MOST, Math.abs(Math.log((a.tpot * c.tpot) / a.row.tpot)));
+      if (ttftScored(a.row)) sum += TTFT_WEIGHT * Math.min(MOST, Math.abs(Math.log((a.ttft * c.ttft) / a.row.ttft)));
     }
     return sum / rows.length + pull(at.own[e], OWN);
   };

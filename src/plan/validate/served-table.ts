@@ -117,9 +117,9 @@ function cellsOf(line: string): string[] {
 }
 
 function rowOf(cell: Cell, leave: (why: string) => void): ServedRow | undefined {
-  const concurrency = concurrencyOf(cell);
   const tp = Number(cell('tp_size'));
   const [dp, pp] = ['attention_dp_size', 'pp_size'].map((name) => Number(cell(name)) || 1) as [number, number];
+  const concurrency = concurrencyOf(cell, dp);
   const split = cell('mode') === '' ? cell('decode_tp_size') !== '' : !/^agg/i.test(cell('mode'));
   if (split)
     return void leave('prefill and decode on pools of their own: the table does not say how their rates were matched');
@@ -150,9 +150,15 @@ function rowOf(cell: Cell, leave: (why: string) => void): ServedRow | undefined 
   }
 }
 
-function concurrencyOf(cell: Cell): number {
-  for (const name of CONCURRENCY) if (cell(name) !== '') return Number(cell(name));
-  return Number(/concurrency=(\d+)/.exec(cell('silicon_data_source'))?.[1] ?? Number.NaN);
+/**
+ * Requests open on one replica. The table's concurrency is that of the whole service, `batch_size` what one attention rank
+ * of a replica gets of it: where the first is a multiple of the second, it is by the number of replicas.
+ */
+function concurrencyOf(cell: Cell, dp: number): number {
+  const stated = CONCURRENCY.map(cell).find((text) => text !== '');
+  const whole = Number(stated ?? /concurrency=(\d+)/.exec(cell('silicon_data_source'))?.[1] ?? Number.NaN);
+  const each = Number(cell('batch_size')) * dp;
+  return each >= 1 && whole > each && whole % each === 0 ? each : whole;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { get } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { judgeRecord, LEDGER, type LedgerClass, type RequestRecord } from '../../src/core/index.ts';
@@ -7,6 +8,7 @@ import { openRun } from '../../src/store/index.ts';
 import { emulate, folderOf, type Running, run, type Served, scratch, start } from './cli.ts';
 
 const { dir, remove } = scratch();
+const CRT = new URL('../conformance/fixtures/localhost.crt.pem', import.meta.url).pathname;
 const SLO = ['--slo', 'ttft=20s,e2e=30s'];
 let server: Served;
 const open: Running[] = [];
@@ -96,7 +98,11 @@ describe('goodput proxy', () => {
     const byProxy = await classesOf(p.folder, (r) => r.passage?.requestId?.replace(/^goodput-\w+-/, '') ?? '');
     expect(bySelf.size).toBeGreaterThan(20);
     expect([...bySelf.keys()].filter((id) => !byProxy.has(id))).toEqual([]);
-    for (const [id, verdict] of bySelf) expect([id, byProxy.get(id)]).toEqual([id, verdict]);
+    for (const [id, verdict] of bySelf) {
+      // What bench broke off after its cohort may have been whole at the proxy by then.
+      if (verdict === 'cancelled' && byProxy.get(id) === 'good') continue;
+      expect([id, byProxy.get(id)]).toEqual([id, verdict]);
+    }
     const report = await run(['report', p.folder, '--json']);
     const json = JSON.parse(report.stdout) as { cohort: { good: number }; run: { target: string } };
     expect(json.run.target).toBe(server.url);
@@ -168,6 +174,28 @@ describe('goodput proxy', () => {
     expect(stderr).toMatch(/records could not be written/);
   });
 
+  it('speaks TLS to callers where it is given a certificate', async () => {
+    const p = await proxy(
+      'tls',
+      server.url,
+      '--tls-cert',
+      CRT,
+      '--tls-key',
+      CRT.replace('.crt.', '.key.'),
+      '--no-records',
+    );
+    expect(p.url).toMatch(/^https:/);
+    const { port } = new URL(p.url);
+    const status = await new Promise((resolve, reject) => {
+      const ca = readFileSync(CRT);
+      get({ host: '127.0.0.1', port, path: '/v1/models', ca, servername: 'localhost' }, (res) => {
+        res.resume();
+        resolve(res.statusCode);
+      }).on('error', reject);
+    });
+    expect(status).toBe(200);
+  });
+
   it.each([
     [['--upstream', 'ftp://x'], /neither http/],
     [['--upstream', 'http://u:p@x'], /leave user and password out/],
@@ -177,6 +205,8 @@ describe('goodput proxy', () => {
     [['--upstream', 'http://a', '--max-concurrency', 'package.json'], /neither a whole number nor/],
     [['--upstream', 'http://a', '--keep-size', 'much'], /is not a size/],
     [['--upstream', 'http://a', '--class-contract', 'batch'], /CLASS=FILE/],
+    [['--upstream', 'http://a', '--tls-cert', CRT], /--tls-cert: give --tls-key with it/],
+    [['--upstream', 'http://a', '--tls-cert', CRT, '--tls-key', CRT], /holds no PEM private key/],
   ])('refuses %j', async (args, why) => {
     const { code, stderr } = await run(['proxy', ...SLO, '--out', join(dir, 'none'), ...args]);
     expect(code).toBe(2);

@@ -3,17 +3,21 @@ import type { Millis } from '../base/units.ts';
 import type { RequestRecord } from '../core/record.ts';
 import type { Offer, Workload } from '../core/request.ts';
 
-/** Offers at the recorded times, of the lengths the server counted (or, unknown, as asked). Times start at the first. */
-export function replay(records: readonly RequestRecord[]): Workload {
-  const order = [...records].sort((a, b) => a.stamps.scheduled - b.stamps.scheduled || a.operation - b.operation);
-  const origin: Millis = order[0]?.stamps.scheduled ?? 0;
+/**
+ * Offers at the recorded times, of the lengths the server counted (or, unknown, as asked). Times start at the first.
+ * @param from `scheduled`: when the load wanted them; `sent`: when they left the client, whose own lag is then not in them.
+ */
+export function replay(records: readonly RequestRecord[], from: 'scheduled' | 'sent' = 'scheduled'): Workload {
+  const at = ({ stamps }: RequestRecord): Millis => stamps[from] ?? stamps.scheduled;
+  const order = [...records].sort((a, b) => at(a) - at(b) || a.operation - b.operation);
+  const origin: Millis = order[0] ? at(order[0]) : 0;
   let i = 0;
   return {
     next(): Offer | undefined {
       const r = order[i++];
       if (!r) return undefined;
       return {
-        at: r.stamps.scheduled - origin,
+        at: at(r) - origin,
         spec: {
           operation: r.operation,
           attempt: 0,

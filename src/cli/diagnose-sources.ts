@@ -12,7 +12,28 @@ import { isScrapeFolder, readScrapes as readScrapeFolder } from '../observe/scra
 import type { Cli } from './cli.ts';
 import { readText, readToldFile } from './diagnose-files.ts';
 
+/** What a side is, beside its figures: whether the two sides can be held against each other. */
+export interface About {
+  readonly sources: readonly string[];
+  /** Unix ms of what was measured, where known. */
+  readonly from?: number;
+  readonly to?: number;
+  readonly engines: readonly string[];
+  /** Of a run folder: its contract and target, as text. */
+  readonly contract?: string;
+  readonly model?: string;
+}
+
+export interface ReadSide {
+  readonly side: Side;
+  readonly about: About;
+}
+
 interface Draft {
+  contract?: string;
+  model?: string;
+  from?: number;
+  to?: number;
   requests?: Requests;
   client?: ClientState;
   readonly evidence: Evidence[];
@@ -21,7 +42,7 @@ interface Draft {
 }
 
 /** @throws InputError naming the flag, the source and what to give instead. */
-export async function readSide(sources: readonly string[], flag: string, cli: Pick<Cli, 'stderr'>): Promise<Side> {
+export async function readSide(sources: readonly string[], flag: string, cli: Pick<Cli, 'stderr'>): Promise<ReadSide> {
   const draft: Draft = { evidence: [], notes: [] };
   for (const source of sources) await readSource(source, flag, draft, cli);
   const evidence = draft.evidence;
@@ -33,13 +54,28 @@ export async function readSide(sources: readonly string[], flag: string, cli: Pi
     draft.notes.push(...merged.errors.map((e) => `left out: ${e}`));
     draft.notes.push(...new Set(merged.replicas.flatMap((r) => r.notes.map((n) => `${r.replica}: ${n}`))));
   }
-  return {
+  const side: Side = {
     name: oneLine(sources.join(' + ')),
     ...(draft.requests && { requests: draft.requests }),
     ...(draft.client && { client: draft.client }),
     ...(merged && { evidence: merged }),
     ...(draft.told && { told: draft.told }),
     notes: draft.notes,
+  };
+  return { side, about: aboutOf(sources, draft, merged) };
+}
+
+function aboutOf(sources: readonly string[], draft: Draft, merged: Evidence | undefined): About {
+  const engines = (merged?.replicas ?? []).filter((r) => (r.role ?? 'engine') === 'engine');
+  const starts = [draft.from, ...engines.map((r) => r.window.start)].filter((t) => t !== undefined);
+  const ends = [draft.to, ...engines.map((r) => r.window.end)].filter((t) => t !== undefined);
+  return {
+    sources,
+    engines: [...new Set(engines.map((r) => r.engine))].sort(),
+    ...(starts.length > 0 && { from: Math.min(...starts) }),
+    ...(ends.length > 0 && { to: Math.max(...ends) }),
+    ...(draft.contract !== undefined && { contract: draft.contract }),
+    ...(draft.model !== undefined && { model: draft.model }),
   };
 }
 
@@ -170,6 +206,11 @@ async function readRun(folder: string, flag: string, draft: Draft, cli: Pick<Cli
   const run = await openRun(folder, { wallNow: Date.now() });
   try {
     const window = await windowOf(run);
+    const { contract, target, epochWall } = run.meta;
+    draft.contract = JSON.stringify(contract);
+    if (typeof target.model === 'string') draft.model = oneLine(target.model, 60);
+    if (Number.isFinite(window.start)) draft.from = epochWall + window.start;
+    if (Number.isFinite(window.end)) draft.to = epochWall + window.end;
     const fold = new RequestFold();
     const started = Date.now();
     let told = false;

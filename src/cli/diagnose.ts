@@ -67,16 +67,21 @@ export const diagnose = command({
 });
 
 export async function runDiagnose(this: Cli, flags: Flags): Promise<void> {
-  const [{ diagnose: decide, diagnosisJson }, { readSide }, { readChangesFile }] = await Promise.all([
-    import('../diagnose/index.ts'),
-    import('./diagnose-sources.ts'),
-    import('./diagnose-files.ts'),
-  ]);
+  const [{ diagnose: decide, diagnosisJson }, { readSide }, { readChangesFile }, { pairNotes, refuseSame }] =
+    await Promise.all([
+      import('../diagnose/index.ts'),
+      import('./diagnose-sources.ts'),
+      import('./diagnose-files.ts'),
+      import('./diagnose-pair.ts'),
+    ]);
   const spread = spreadOf(flags.spread);
   const changes = flags.changes === undefined ? undefined : readChangesFile(flags.changes);
   const a = await readSide(flags.before, '--before', this);
   const b = await readSide(flags.after, '--after', this);
-  const found = decide(a, b, { ...(changes && { changes }), ...(spread !== undefined && { spread }) });
+  refuseSame(flags.before, flags.after);
+  const notes = pairNotes(a, b);
+  for (const note of notes) this.stderr.line(`note: ${note}`);
+  const found = decide(a.side, b.side, { notes, ...(changes && { changes }), ...(spread !== undefined && { spread }) });
   const { checkFixes } = await import('./diagnose-fix.ts');
   const fixes = await checkFixes(found, flags);
   const format = flags.json ? 'json' : (flags.format ?? 'text');

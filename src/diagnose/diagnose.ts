@@ -50,6 +50,8 @@ export interface DiagnoseOptions {
   readonly changes?: Changes | undefined;
   /** Spread between runs of one system, as a share. */
   readonly spread?: number | undefined;
+  /** What to know of the two sides together. */
+  readonly notes?: readonly string[] | undefined;
 }
 
 /** From this confidence on a cause is named. */
@@ -82,7 +84,12 @@ export function diagnose(a: Side, b: Side, options: DiagnoseOptions = {}): Diagn
   const causes = ranked(scores);
   const verdict = verdictOf(change, causes, scores, facts);
   const notes = [
-    ...new Set([...a.notes.map((n) => `before: ${n}`), ...b.notes.map((n) => `after: ${n}`), ...attribution.notes]),
+    ...new Set([
+      ...(options.notes ?? []),
+      ...a.notes.map((n) => `before: ${n}`),
+      ...b.notes.map((n) => `after: ${n}`),
+      ...attribution.notes,
+    ]),
   ];
   return {
     verdict,

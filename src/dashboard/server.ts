@@ -97,7 +97,12 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
       const file = join(folderOf(id), 'diagnosis.json');
       return json(res, existsSync(file) ? (readJson(folderOf(id), 'diagnosis.json') ?? null) : null);
     }
-    if (is('GET', '/api/setting')) return json(res, settingOf(folderOf(id)));
+    if (is('GET', '/api/setting')) {
+      const folder = folderOf(id);
+      // A sweep says nothing itself; its runs do.
+      const child = (await runs.list()).find((r) => r.parent === id && r.status !== 'corrupt');
+      return json(res, settingOf(folder, child && runs.folderOf(child.id)));
+    }
     if (is('POST', '/api/profile')) {
       const { text } = ((await body(req)) ?? {}) as { text?: unknown };
       if (typeof text !== 'string') throw new Answer(400, 'send {"text": the profile as YAML}');

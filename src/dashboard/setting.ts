@@ -26,10 +26,11 @@ const plain = (x: unknown): Plain => (typeof x === 'object' && x !== null && !Ar
 const text = (x: unknown): string | null => (typeof x === 'string' && x !== '' ? oneLine(x, 120) : null);
 const number = (x: unknown): number | null => (typeof x === 'number' && Number.isFinite(x) && x > 0 ? x : null);
 
-/** @throws InputError where a file is there and damaged. */
-export function settingOf(folder: string): Setting {
-  const run = readJson(folder, 'run.json');
+/** @param child a run of it, which is asked where the folder itself says nothing. @throws InputError where a file is damaged. */
+export function settingOf(folder: string, child?: string): Setting {
   const search = readJson(folder, 'search.json');
+  const own = readJson(folder, 'run.json');
+  const run = own ?? (search === undefined && child !== undefined ? readJson(child, 'run.json') : undefined);
   const from = plain(run ?? search);
   const target = plain(from.target);
   const workload = plain(run === undefined ? from.load : from.workload);

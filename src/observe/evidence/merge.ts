@@ -34,7 +34,7 @@ import {
 import { imbalances } from './imbalance.ts';
 import { type JointLimits, jointOf } from './joint.ts';
 import { bucketNotes, quantilesOf } from './quantiles.ts';
-import { ADDITIVE } from './snapshot.ts';
+import { ADDITIVE } from './telling.ts';
 
 export interface MergeCounts {
   readonly files: number;

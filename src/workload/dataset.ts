@@ -92,17 +92,20 @@ export class Reservoir<T> {
     this.#size = size;
     this.#u = keyed(seed, purpose);
   }
-  /** @returns what is not kept: an earlier item, or this one; undefined where all are. */
-  add(item: T): T | undefined {
+  /**
+   * @param kept makes of an item what is kept of it.
+   * @returns what is not kept: an earlier item, or this one; undefined where all are.
+   */
+  add(item: T, kept: (item: T) => T = (same) => same): T | undefined {
     this.seen++;
     if (this.items.length < this.#size) {
-      this.items.push(item);
+      this.items.push(kept(item));
       return undefined;
     }
     const at = Math.floor(this.#u() * this.seen);
     if (at >= this.#size) return item;
     const before = this.items[at];
-    this.items[at] = item;
+    this.items[at] = kept(item);
     return before;
   }
 }

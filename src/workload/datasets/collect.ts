@@ -35,7 +35,7 @@ export class Collector {
       this.tooLong();
       return;
     }
-    const dropped = this.#sample.add({ entry, size });
+    const dropped = this.#sample.add({ entry, size }, ownText);
     this.#held += size - (dropped?.size ?? 0);
     if (this.#held > MAX_TEXT) {
       throw new InputError(
@@ -69,6 +69,11 @@ export class Collector {
       notes: notes.map((note) => `${note}: left out`),
     };
   }
+}
+
+/** A text cut from a piece of a file keeps the whole piece in memory: what is kept has its own. */
+function ownText(item: { entry: DatasetEntry; size: number }): { entry: DatasetEntry; size: number } {
+  return JSON.parse(JSON.stringify(item)) as typeof item;
 }
 
 /** Characters a prompt takes, images and all. */

@@ -14,7 +14,8 @@ import { build } from 'vite';
 const GIVEN = existsSync(process.argv[2] ?? '') ? resolve(process.argv[2]) : undefined;
 const REQUESTS = GIVEN ? undefined : Number(process.argv[2] ?? 100_000);
 const ROOT = join(import.meta.dirname, '..', '..');
-const MAIN = join(ROOT, 'dist', 'cli', 'main.js');
+const DIST = process.env.GOODPUT_DIST ?? join(ROOT, 'dist');
+const MAIN = join(DIST, 'cli', 'main.js');
 const dir = mkdtempSync(join(tmpdir(), 'goodput-bench-ui-'));
 const quantile = (xs, p) => [...xs].sort((a, b) => a - b)[Math.min(xs.length - 1, Math.ceil(p * xs.length) - 1)];
 const told = (xs) => ({ median: two(quantile(xs, 0.5)), p95: two(quantile(xs, 0.95)), least: two(Math.min(...xs)) });
@@ -25,8 +26,8 @@ const children = [];
 
 try {
   const sizes = {};
-  for (const f of readdirSync(join(ROOT, 'dist', 'ui')).filter((n) => n.endsWith('.js'))) {
-    sizes[f] = gzipSync(readFileSync(join(ROOT, 'dist', 'ui', f))).length;
+  for (const f of readdirSync(join(DIST, 'ui')).filter((n) => n.endsWith('.js'))) {
+    sizes[f] = gzipSync(readFileSync(join(DIST, 'ui', f))).length;
   }
   const served = Object.entries(sizes)
     .filter(([f]) => f !== 'page.js')

@@ -199,10 +199,10 @@ export function GoodputCurve({ series }: { series: readonly CurveSeries[] }) {
         ))}
         <XTicks x={x} ticks={ticks} height={H} />
         <text x={PAD.left + 4} y={PAD.top + 8} class="tick">
-          goodput, requests/s
+          {W < 520 ? 'good/s' : 'goodput, requests/s'}
         </text>
         <text x={W - PAD.right - 4} y={PAD.top + 8} class="tick" text-anchor="end">
-          throughput, tokens/s (thin)
+          {W < 520 ? 'tokens/s' : 'throughput, tokens/s (thin)'}
         </text>
         {series.map((s) => {
           const best = s.points.reduce<CurveDot | undefined>(

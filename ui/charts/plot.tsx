@@ -97,6 +97,8 @@ function optionsOf(latest: { current: PlotProps }, width: number): uPlot.Options
     axes: [
       {
         ...axis,
+        // Room for a label like 12:30:45 each.
+        space: 70,
         values: (_u, ticks) => ticks.map((t) => (t === null ? '' : latest.current.formatX(t))),
         // Of a decade 1, 2 and 5 are named.
         ...(p.logX && {

@@ -230,7 +230,7 @@ function ProxyNow({ url, snapshot: s, problem }: NonNullable<Second['proxy']>) {
   }
   if (s.schema !== 'goodput.live/1') return <p class="warn">{url}: not a snapshot this version reads.</p>;
   const x = s.windows.map((w) => w.start_s);
-  const clock = (t: number): string => new Date(1000 * t).toLocaleTimeString();
+  const clock = (t: number): string => new Date(1000 * t).toTimeString().slice(0, 8);
   return (
     <section class="live-run" aria-label={`Proxy ${s.instance}`} data-proxy>
       <header class="heading">
@@ -274,18 +274,22 @@ function ProxyNow({ url, snapshot: s, problem }: NonNullable<Second['proxy']>) {
             ]),
           })}
         >
-          <Plot
-            label="Attainment and goodput by window"
-            x={x}
-            lines={[
-              { label: 'attainment', color: '--accent', values: s.windows.map((w) => w.all.attainment?.low ?? null) },
-              { label: 'goodput', color: '--c-good', values: s.windows.map((w) => w.all.goodput_rps), scale: 'y2' },
-            ]}
-            formatX={clock}
-            formatY={(y) => percent(y, 3)}
-            formatY2={(y) => figure(y, 3)}
-            yRange={[0, 1]}
-          />
+          {x.length === 0 ? (
+            <p class="wait">The first window of {formatDuration(1000 * s.window_s)} is not over yet.</p>
+          ) : (
+            <Plot
+              label="Attainment and goodput by window"
+              x={x}
+              lines={[
+                { label: 'attainment', color: '--accent', values: s.windows.map((w) => w.all.attainment?.low ?? null) },
+                { label: 'goodput', color: '--c-good', values: s.windows.map((w) => w.all.goodput_rps), scale: 'y2' },
+              ]}
+              formatX={clock}
+              formatY={(y) => percent(y, 3)}
+              formatY2={(y) => figure(y, 3)}
+              yRange={[0, 1]}
+            />
+          )}
         </Figure>
         <section class="card" aria-label="Classes">
           <header>

@@ -137,7 +137,7 @@ export function finishedOne(r: ReplicaEvidence): number | undefined {
   return r.durations.e2e?.count ?? r.durations.queue?.count ?? r.totals.finishes?.count ?? r.durations.ttft?.count;
 }
 
-export function finishedOf(replicas: readonly ReplicaEvidence[]): number | undefined {
+function finishedOf(replicas: readonly ReplicaEvidence[]): number | undefined {
   const parts = replicas.map(finishedOne);
   return parts.every((p) => p !== undefined) ? parts.reduce<number>((s, p) => s + (p as number), 0) : undefined;
 }

@@ -1,7 +1,8 @@
 /** From records to a profile: observe, refuse what cannot be told, fit, and hold out. */
 import { InputError, messageOf } from '../base/errors.ts';
 import { type Bounds, fitWhole, replayedMeans } from './calibrate-whole.ts';
-import { errorOf, type Fit, type FitError, fitSteps } from './fit.ts';
+import { type Fit, fitSteps } from './fit.ts';
+import { errorOf, type FitError } from './fit-error.ts';
 import type { CoefficientName, Values } from './form.ts';
 import { type Observation, type Observed, observe } from './observations.ts';
 import { type Profile, profileOf } from './profile.ts';

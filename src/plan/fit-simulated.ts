@@ -7,13 +7,17 @@
  * larger; weights by Huber, coefficients never negative.
  */
 import { InputError } from '../base/errors.ts';
-import type { Fit, FitError } from './fit.ts';
-import { resampled, separate } from './fit.ts';
+import type { Fit } from './fit.ts';
+import type { FitError } from './fit-error.ts';
+import { contextOf, maxStart, scalesOf, startsOf, sumStart } from './fit-starts.ts';
 import { FORMS, type Form, type FormName, type Values } from './form.ts';
 import { FormStepModel } from './form-step.ts';
 import { Normal, nonNegative } from './least-squares.ts';
+import { errorsOf, lossOf, residuals } from './request-errors.ts';
+import { resampled } from './resampled.ts';
 import { type BatchLimits, type Resimulated, resimulate } from './resimulate.ts';
 import type { Seen } from './seen.ts';
+import { separate } from './separation.ts';
 
 export interface SimulatedFit extends Fit {
   readonly limits: BatchLimits;
@@ -32,8 +36,6 @@ const HUBER = 1.345;
 const WORST_CONDITION = 60;
 /** A form or a limit has to beat the simpler one by this much. */
 const WORTH = 0.93;
-/** Below this a first token is the client's own time, ms. */
-const TTFT_FLOOR = 0.5;
 
 export interface SimulatedFitOptions {
   readonly seed?: number;
@@ -135,45 +137,6 @@ function run(form: Form, { seen, limits }: Setting, x: Float64Array, gaps = fals
   // A step of no time at all cannot be simulated.
   const step = new FormStepModel(form.name, { ...values, step: Math.max(1e-4, values.step ?? 0) });
   return resimulate(seen, step, values.entry ?? 0, limits, gaps);
-}
-
-/** Log ratios, first tokens and then decode times; NaN where there is none. */
-function residuals(seen: readonly Seen[], sim: Resimulated): Float64Array {
-  const n = seen.length;
-  const r = new Float64Array(2 * n).fill(Number.NaN);
-  for (let i = 0; i < n; i++) {
-    const s = seen[i]!;
-    r[i] = Math.log((sim.ttft[i]! + TTFT_FLOOR) / (Math.max(0, s.ttft) + TTFT_FLOOR));
-    if (s.decode !== undefined) r[n + i] = Math.log(sim.decode[i]! / s.decode);
-  }
-  return r;
-}
-
-function lossOf(seen: readonly Seen[], sim: Resimulated, gaps = false, pick?: (i: number) => boolean): number {
-  const r = residuals(seen, sim);
-  const n = seen.length;
-  const sums = [0, 0, 0];
-  const counts = [0, 0, 0];
-  const add = (k: number, x: number): void => {
-    if (Number.isNaN(x)) return;
-    sums[k]! += Math.min(2, Math.abs(x));
-    counts[k]!++;
-  };
-  for (let i = 0; i < n; i++) {
-    if (pick && !pick(i)) continue;
-    add(0, r[i]!);
-    add(1, r[n + i]!);
-    const { maxGap } = seen[i]!;
-    if (gaps && maxGap !== undefined && maxGap > 0) add(2, Math.log(sim.maxGap[i]! / maxGap));
-  }
-  let loss = 0;
-  let kinds = 0;
-  for (let k = 0; k < 3; k++) {
-    if (counts[k] === 0) continue;
-    loss += sums[k]! / counts[k]!;
-    kinds++;
-  }
-  return kinds > 0 ? loss / kinds : Number.POSITIVE_INFINITY;
 }
 
 function solve(form: Form, on: Setting, start: Float64Array, rounds: number, pick?: (i: number) => boolean): Solution {
@@ -342,121 +305,6 @@ function heldOut(s: Solution, on: Setting): { loss: number; error: FitError } {
     }
   }
   return { loss: folds > 0 ? loss / folds : Number.POSITIVE_INFINITY, error: errorsOf(seen, joined) };
-}
-
-/** `decode`: of a request's time a token; `prefill`: of its first token. */
-function errorsOf(seen: readonly Seen[], sim: Resimulated): FitError {
-  const decode: number[] = [];
-  const first: number[] = [];
-  let measured = 0;
-  let expected = 0;
-  seen.forEach((s, i) => {
-    if (!Number.isNaN(sim.ttft[i]!)) first.push(Math.abs(sim.ttft[i]! - s.ttft) / Math.max(TTFT_FLOOR, s.ttft));
-    if (s.decode === undefined || Number.isNaN(sim.decode[i]!)) return;
-    decode.push(Math.abs(sim.decode[i]! - s.decode) / s.decode);
-    measured += s.decode;
-    expected += sim.decode[i]!;
-  });
-  const middle = (v: number[]): number | null => (v.length > 0 ? v.sort((a, b) => a - b)[v.length >> 1]! : null);
-  return {
-    decode: middle(decode),
-    prefill: middle(first),
-    lone: null,
-    bias: expected > 0 ? measured / expected - 1 : null,
-    observations: decode.length + first.length,
-  };
-}
-
-function contextOf(seen: readonly Seen[]): number {
-  let tokens = 0;
-  let sum = 0;
-  for (const s of seen) {
-    tokens += s.output;
-    sum += s.output * (s.input + s.output / 2);
-  }
-  return sum / Math.max(1, tokens);
-}
-
-/** A little of each coefficient: what changes a typical request by a few percent. */
-function scalesOf(form: Form, seen: readonly Seen[]): Float64Array {
-  const { tpot, ttft, input } = typical(seen);
-  const context = contextOf(seen) / 1000;
-  const of: Record<string, number> = {
-    step: tpot,
-    sequence: tpot / 4,
-    kv: tpot / Math.max(0.05, context) / 4,
-    prefill_step: ttft / 4,
-    prefill_token: ttft / (input / 1000),
-    prefill_square: ttft / (input ** 2 / 1e6),
-    work_step: tpot,
-    work_token: ttft / (input / 1000),
-    work_square: ttft / (input ** 2 / 1e6),
-    entry: ttft,
-  };
-  return Float64Array.from(form.columns, (name) => 0.02 * (of[name] ?? 1));
-}
-
-function typical(seen: readonly Seen[]): { tpot: number; ttft: number; input: number } {
-  const low = (values: number[]): number => {
-    const sorted = values.sort((a, b) => a - b);
-    return sorted[Math.floor(sorted.length / 5)] ?? 1;
-  };
-  return {
-    tpot: Math.max(0.01, low(seen.flatMap((s) => (s.tpot === undefined ? [] : [s.tpot])))),
-    ttft: Math.max(0.05, low(seen.map((s) => s.ttft))),
-    input: Math.max(1, low(seen.map((s) => s.input))),
-  };
-}
-
-/**
- * Beginnings: a step as long as the quickest tokens, and the prompt's cost from the quickest first tokens of prompts of like
- * length, which waited least.
- */
-function startsOf(seen: readonly Seen[]): Values[] {
-  const { tpot } = typical(seen);
-  const line = new Normal(3);
-  const byInput = [...seen].sort((a, b) => a.input - b.input);
-  const size = Math.max(5, Math.ceil(byInput.length / 12));
-  for (let i = 0; i < byInput.length; i += size) {
-    const bin = byInput.slice(i, i + size).sort((a, b) => a.ttft / a.input - b.ttft / b.input);
-    const quick = bin[Math.floor(bin.length / 10)]!;
-    const x = quick.input / 1000;
-    line.add([1, x, x * x], quick.ttft, 1 / Math.max(1, quick.ttft) ** 2);
-  }
-  const [base = 0, token = 0, square = 0] = nonNegative(line);
-  const waits = Math.max(0, base - tpot);
-  return [0.95, 0.5].map((share) => ({
-    step: share * tpot,
-    sequence: 0.05 * (1 - share) * tpot,
-    kv: 0,
-    prefill_step: 0,
-    prefill_token: token,
-    prefill_square: square,
-    entry: waits,
-  }));
-}
-
-function sumStart(values: Values): Float64Array {
-  const sum: Values = {
-    ...values,
-    prefill_token: values.prefill_token ?? values.work_token ?? 0,
-    prefill_square: values.prefill_square ?? values.work_square ?? 0,
-  };
-  return Float64Array.from(FORMS.sum.columns, (name) => sum[name] ?? 0);
-}
-
-function maxStart(sum: Float64Array): Float64Array {
-  const at = (name: (typeof FORMS.sum.columns)[number]): number => sum[FORMS.sum.columns.indexOf(name)]!;
-  const values: Values = {
-    step: at('step'),
-    sequence: at('sequence'),
-    kv: at('kv'),
-    work_step: 0.3 * at('step'),
-    work_token: at('prefill_token') * 1.1,
-    work_square: at('prefill_square'),
-    entry: at('entry'),
-  };
-  return Float64Array.from(FORMS.max.columns, (name) => values[name] ?? 0);
 }
 
 function bestOf(solutions: readonly Solution[]): Solution {

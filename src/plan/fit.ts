@@ -3,11 +3,9 @@
  * blocks of time, errors on blocks held out. What the data do not vary is not separated, and that is said.
  */
 import { InputError } from '../base/errors.ts';
-import { keyed } from '../base/random.ts';
-import { trim } from '../base/units.ts';
 import { studentQuantile } from '../stats/normal.ts';
+import { ErrorSums, errorOf, type FitError, medianOf } from './fit-error.ts';
 import {
-  COEFFICIENTS,
   type CoefficientName,
   columnsOf,
   FORMS,
@@ -17,25 +15,10 @@ import {
   type Side,
   type Values,
 } from './form.ts';
-import { conditioning, Normal, nonNegative } from './least-squares.ts';
+import { Normal, nonNegative } from './least-squares.ts';
 import type { Observation } from './observations.ts';
-
-export interface Estimate {
-  readonly value: number;
-  /** 95 %, from resampled time blocks. */
-  readonly low: number;
-  readonly high: number;
-}
-
-/** How far predictions were from what was measured. Shares; medians of |predicted − measured| / measured. */
-export interface FitError {
-  readonly decode: number | null;
-  readonly prefill: number | null;
-  readonly lone: number | null;
-  /** Σ measured / Σ predicted over decode steps, minus 1: what stalls add, or what the form misses. */
-  readonly bias: number | null;
-  readonly observations: number;
-}
+import { type Estimate, resampled } from './resampled.ts';
+import { separate } from './separation.ts';
 
 export interface Fit {
   readonly form: FormName;
@@ -56,12 +39,9 @@ export interface Fit {
   readonly observations: Readonly<Record<Observation['kind'], number>>;
 }
 
-/** Beyond this the weakest direction is noise. */
-const WORST_CONDITION = 150;
 const HUBER = 1.345;
 const BLOCKS = 32;
 const FOLDS = 4;
-const RESAMPLES = 200;
 /** `max` has to beat `sum` by this much on blocks held out: the simpler form generalises. */
 const WORTH = 0.85;
 
@@ -135,41 +115,6 @@ function quickFit(observations: readonly Observation[], counts: Fit['observation
     blocks: 1,
     observations: counts,
   };
-}
-
-/** Error of coefficients on observations they may never have seen: another run's, say. */
-export function errorOf(form: FormName, values: Values, observations: readonly Observation[]): FitError {
-  const sums = new ErrorSums();
-  sums.add(form, values, observations);
-  return sums.finish();
-}
-
-class ErrorSums {
-  readonly #ape: Record<Observation['kind'], number[]> = { decode: [], prefill: [], lone: [] };
-  #measured = 0;
-  #expected = 0;
-  #count = 0;
-
-  add(form: FormName, values: Values, observations: readonly Observation[]): void {
-    for (const o of observations) {
-      const y = predicted(form, values, o);
-      this.#ape[o.kind].push(Math.abs(y - o.ms) / o.ms);
-      this.#count++;
-      if (o.kind !== 'decode') continue;
-      this.#measured += o.ms;
-      this.#expected += y;
-    }
-  }
-
-  finish(): FitError {
-    return {
-      decode: medianOf(this.#ape.decode),
-      prefill: medianOf(this.#ape.prefill),
-      lone: medianOf(this.#ape.lone),
-      bias: this.#expected > 0 ? this.#measured / this.#expected - 1 : null,
-      observations: this.#count,
-    };
-  }
 }
 
 export function valuesOf(form: Form, x: ArrayLike<number>): Values {
@@ -270,43 +215,6 @@ function spreadOf(form: Form, values: Values, observations: readonly Observation
   return Math.max(1e-9, (medianOf(z) ?? 1) / 0.6745);
 }
 
-/**
- * Gives up columns until the rest can be told apart, and says what each stands for then.
- * @param context tokens of context of a typical decode, for the sentence.
- */
-export function separate(
-  form: Form,
-  normal: Normal,
-  context: number,
-  worst = WORST_CONDITION,
-): { use: boolean[]; condition: number; unseparated: string[] } {
-  const scale = normal.scales();
-  const use = form.columns.map((_, i) => scale[i]! > 0);
-  const unseparated: string[] = [];
-  for (const [i, name] of form.columns.entries()) {
-    if (!use[i]) unseparated.push(`${name}: nothing in the data varies it; it is taken as 0 and not known`);
-  }
-  for (;;) {
-    const { number, weakest } = conditioning(normal, use);
-    if (number <= worst) return { use, condition: number, unseparated };
-    const group = form.columns.filter((_, i) => use[i] && Math.abs(weakest[i]!) > 0.25);
-    const dropped = form.giveUp.find((name) => group.includes(name) && group.length > 1);
-    if (!dropped) return { use, condition: number, unseparated };
-    use[form.columns.indexOf(dropped)] = false;
-    const rest = group.filter((name) => name !== dropped);
-    unseparated.push(sentence(dropped, rest, context));
-  }
-}
-
-function sentence(dropped: CoefficientName, rest: readonly CoefficientName[], context: number): string {
-  const where = COEFFICIENTS[dropped];
-  let why = 'they change together in these data';
-  if (dropped === 'sequence' || dropped === 'kv') {
-    why = `a sequence held about ${trim(context, 3)} tokens of context throughout`;
-  }
-  return `${dropped} (${where.means}) is not separated from ${rest.join(' and ')}: ${why}; ${rest.join(' and ')} carries both, and holds where that stays so`;
-}
-
 function contextOf(observations: readonly Observation[]): number {
   let kv = 0;
   let sequences = 0;
@@ -382,49 +290,4 @@ function intervals(
     assemble(form, observations, solved.sides, solved.weights, new Normal(form.columns.length), (i) => blocks[i] === b),
   );
   return resampled(form, solved.x, solved.use, parts, seed);
-}
-
-/** Blocks that say as much as one independent: what tells a coefficient sits in a few phases of a round. */
-const ALIKE = 4;
-
-/**
- * Student intervals with the spread of resampled blocks; percentiles of few blocks are too narrow.
- * @param parts each block's normal equations.
- */
-export function resampled(
-  form: Form,
-  values: Float64Array,
-  use: readonly boolean[],
-  parts: readonly Normal[],
-  seed: number,
-): Partial<Record<CoefficientName, Estimate>> {
-  const n = form.columns.length;
-  const mean = new Float64Array(n);
-  const square = new Float64Array(n);
-  const u = keyed(seed, 'calibrate-blocks');
-  for (let r = 0; r < RESAMPLES; r++) {
-    const sum = new Normal(n);
-    for (let i = 0; i < parts.length; i++) sum.merge(parts[Math.floor(u() * parts.length)]!);
-    const x = nonNegative(sum, use);
-    for (let i = 0; i < n; i++) {
-      mean[i]! += x[i]! / RESAMPLES;
-      square[i]! += x[i]! ** 2 / RESAMPLES;
-    }
-  }
-  const t = studentQuantile(0.975, Math.max(2, parts.length / ALIKE - 1));
-  const widen = Math.sqrt(parts.length / Math.max(1, parts.length - ALIKE));
-  const out: Partial<Record<CoefficientName, Estimate>> = {};
-  form.columns.forEach((name, i) => {
-    if (!use[i]) return;
-    const value = values[i]!;
-    const half = t * widen * Math.sqrt(Math.max(0, square[i]! - mean[i]! ** 2));
-    out[name] = { value, low: Math.max(0, value - half), high: value + half };
-  });
-  return out;
-}
-
-function medianOf(values: readonly number[]): number | null {
-  if (values.length === 0) return null;
-  const sorted = Float64Array.from(values).sort();
-  return sorted[sorted.length >> 1]!;
 }

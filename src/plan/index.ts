@@ -5,6 +5,7 @@ export * from './choose.ts';
 export * from './design.ts';
 export * from './evaluate.ts';
 export * from './fit.ts';
+export * from './fit-error.ts';
 export * from './form.ts';
 export * from './observations.ts';
 export * from './options.ts';

@@ -8,6 +8,7 @@ import { type DecodePiece, emptyBatch, type StepModel } from '../model/step.ts';
 import { type Cluster, Finished, type Gauges, NO_GAUGES, QUEUE_FULL, TOO_LONG } from './cluster.ts';
 import type { ReplicaLimits } from './limits.ts';
 import { StepHeap } from './queues.ts';
+import { StepRun } from './step-run.ts';
 import { TokenLog } from './token-log.ts';
 
 interface Item {
@@ -37,11 +38,7 @@ export class StaticReplica implements Cluster {
 
   #now: Millis = 0;
   #step = 0;
-  #runSteps = 0;
-  #runStart: Millis = 0;
-  #runEnd: Millis = 0;
-  #a: Millis = 0;
-  #b: Millis = 0;
+  readonly #run = new StepRun();
   #prefilling = false;
   #nextHandle = 1;
   #promptTokens = 0;
@@ -79,25 +76,25 @@ export class StaticReplica implements Cluster {
       return new Finished(handle, item.spec, true, item.arrived, t);
     }
     this.#live--;
-    const f = this.#finished(item, true, t, this.#step + this.#stepsBy(t));
+    const f = this.#finished(item, true, t, this.#step + this.#run.by(t));
     // Its place stays; a batch of which nobody is left ends with the step.
-    if (this.#live === 0 && this.#runSteps > 0) this.#runUntil(Math.min(this.#runSteps, this.#stepsBy(t) + 1));
+    if (this.#live === 0 && this.#run.steps > 0) this.#run.until(Math.min(this.#run.steps, this.#run.by(t) + 1));
     return f;
   }
 
   nextAt(): Millis {
-    return this.#runSteps > 0 || this.#plan() ? this.#runEnd : Number.POSITIVE_INFINITY;
+    return this.#run.steps > 0 || this.#plan() ? this.#run.end : Number.POSITIVE_INFINITY;
   }
 
   nextStepAt(): Millis {
-    if (this.#runSteps === 0 && !this.#plan()) return Number.POSITIVE_INFINITY;
-    return this.#endOf(this.#stepsBy(this.#now) + 1);
+    if (this.#run.steps === 0 && !this.#plan()) return Number.POSITIVE_INFINITY;
+    return this.#run.endOf(this.#run.by(this.#now) + 1);
   }
 
   advance(to: Millis, out: Finished[]): void {
     for (;;) {
-      if (this.#runSteps === 0 && (this.#now >= to || !this.#plan())) break;
-      if (this.#runEnd > to) break;
+      if (this.#run.steps === 0 && (this.#now >= to || !this.#plan())) break;
+      if (this.#run.end > to) break;
       this.#completeRun(out);
     }
     if (to > this.#now) this.#now = to;
@@ -105,12 +102,12 @@ export class StaticReplica implements Cluster {
 
   forEachDecoding(visit: (handle: number, generated: number) => void): void {
     if (this.#batch.length === 0 || this.#prefilling) return;
-    const generated = this.#step + this.#stepsBy(this.#now) - this.#firstStep + 1;
+    const generated = this.#step + this.#run.by(this.#now) - this.#firstStep + 1;
     for (const item of this.#batch) if (!item.over) visit(item.handle, Math.min(generated, wanted(item.spec)));
   }
 
   gauges(): Gauges {
-    const done = this.#prefilling ? 0 : this.#stepsBy(this.#now);
+    const done = this.#prefilling ? 0 : this.#run.by(this.#now);
     return {
       ...NO_GAUGES,
       running: this.#live,
@@ -124,31 +121,8 @@ export class StaticReplica implements Cluster {
     };
   }
 
-  #endOf(steps: number): Millis {
-    return this.#runStart + steps * this.#a + (this.#b / 2) * steps * (steps - 1);
-  }
-
-  #stepsBy(t: Millis): number {
-    let low = 0;
-    let high = this.#runSteps;
-    while (low < high) {
-      const mid = (low + high + 1) >> 1;
-      if (this.#endOf(mid) <= t) low = mid;
-      else high = mid - 1;
-    }
-    return low;
-  }
-
-  #runUntil(steps: number): void {
-    this.#runSteps = steps;
-    this.#runEnd = this.#endOf(steps);
-  }
-
   #begin(a: Millis, b: Millis, steps: number): void {
-    this.#runStart = this.#now;
-    this.#a = a;
-    this.#b = b;
-    this.#runUntil(steps);
+    this.#run.begin(this.#now, a, b, steps);
     this.#log.push(this.#step, this.#now, a, b);
   }
 
@@ -199,10 +173,10 @@ export class StaticReplica implements Cluster {
   }
 
   #completeRun(out: Finished[]): void {
-    this.#now = this.#runEnd;
-    const steps = this.#runSteps;
+    this.#now = this.#run.end;
+    const steps = this.#run.steps;
     this.#step += steps;
-    this.#runSteps = 0;
+    this.#run.steps = 0;
     if (this.#prefilling) {
       this.#prefilling = false;
       this.#firstToken = this.#now;
@@ -234,7 +208,7 @@ export class StaticReplica implements Cluster {
     const to = Math.min(step, this.#firstStep - 1 + wanted(item.spec));
     if (to < this.#firstStep) return f;
     f.generated = to - this.#firstStep + 1;
-    f.firstToken = this.#prefilling ? this.#runEnd : this.#firstToken;
+    f.firstToken = this.#prefilling ? this.#run.end : this.#firstToken;
     f.last = { log: this.#log, segment: this.#firstSegment, from: this.#firstStep, to };
     f.lastToken = f.tokenTimes()[f.generated - 1] as number;
     return f;

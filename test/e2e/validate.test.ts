@@ -47,7 +47,7 @@ describe('goodput validate', () => {
     writeFileSync(join(bad, 'served', 'measured_ttft_tpot.csv'), 'a,b\n1,2\n');
     const done = await run(['validate', bad]);
     expect(done.code).toBe(2);
-    expect(done.stderr.trim().split('\n').at(-1)).toMatch(/lacks the column 'silicon_data_source'/);
+    expect(done.stderr.trim().split('\n').at(-1)).toMatch(/lacks the column 'model_path'/);
     expect(existsSync(join(bad, 'requests'))).toBe(false);
   });
 });

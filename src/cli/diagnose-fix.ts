@@ -5,6 +5,7 @@
 import { InputError, oneLine } from '../base/errors.ts';
 import type { Diagnosis, FixCheck, RequestRow } from '../diagnose/index.ts';
 import { NAMED } from '../diagnose/index.ts';
+import type { SystemPlan } from '../sim/build.ts';
 import type { ReplicaLimits } from '../sim/limits.ts';
 
 export interface FixFlags {
@@ -96,8 +97,13 @@ export async function checkFixes(d: Diagnosis, flags: FixFlags): Promise<FixChec
       continue;
     }
     const turned = turn(limits);
-    const before = await simulateRows(rows, step, limits, 1);
-    const after = await simulateRows(rows, step, limitsOf({ ...limits, ...turned.limits }), turned.replicas ?? 1);
+    const system = { step, limits, frontend: step.frontendMs, ...(told.scheduler && { scheduler: told.scheduler }) };
+    const before = await simulateRows(rows, system);
+    const after = await simulateRows(rows, {
+      ...system,
+      limits: limitsOf({ ...limits, ...turned.limits }),
+      replicas: turned.replicas ?? 1,
+    });
     const change = (x: number, y: number): string => `${x.toFixed(x < 100 ? 1 : 0)} → ${y.toFixed(y < 100 ? 1 : 0)} ms`;
     checks.push({
       cause: cause.id,
@@ -113,9 +119,7 @@ export async function checkFixes(d: Diagnosis, flags: FixFlags): Promise<FixChec
 
 async function simulateRows(
   rows: readonly RequestRow[],
-  step: import('../plan/index.ts').ProfileStepModel,
-  limits: ReplicaLimits,
-  replicas: number,
+  system: SystemPlan,
 ): Promise<{ ttft_ms: number; tpot_ms: number }> {
   const { metricsOf, simulate, systemOf } = await import('../sim/index.ts');
   let i = 0;
@@ -143,7 +147,7 @@ async function simulateRows(
       },
       ended: () => [],
     },
-    systemOf({ step, limits, replicas, frontend: step.frontendMs }),
+    systemOf(system),
     (done) => {
       const metrics = metricsOf(done);
       if (metrics.ttft !== undefined) {

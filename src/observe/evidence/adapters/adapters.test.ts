@@ -158,12 +158,12 @@ const ENGINES: readonly (readonly [string, string, string, Record<string, number
   [
     "Dynamo's router, whose inter-token latency is a mean of each request",
     'Dynamo router',
-    histogram(
+    `${histogram(
       'dynamo_component_router_inter_token_latency_seconds',
       'dynamo_component="router",router_id="r0"',
       B,
       0.3,
-    ) + 'dynamo_component_router_requests_total{dynamo_component="router",router_id="r0"} 10\n',
+    )}dynamo_component_router_requests_total{dynamo_component="router",router_id="r0"} 10\n`,
     { tpot: 0.1, finishes: 10 },
   ],
   [

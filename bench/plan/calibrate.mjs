@@ -1,8 +1,8 @@
 /**
  * Calibration held against fresh traffic: `node bench/plan/calibrate.mjs URL [calibrate flags …]`. Runs `calibrate --collect`
  * on the endpoint, finds the capacity in a closed loop, then runs open loops at half and at 80 % of it and simulates the very
- * same arrivals with the profile. Prints mean TTFT, TPOT and E2E, measured and simulated, from sending: a profile knows nothing of
- * what a busy client adds before (its mean stands beside them). GOODPUT_DIST and GOODPUT_CLI name another
+ * same arrivals with the profile. Prints mean TTFT, TPOT and E2E, measured and simulated, from the schedule and from sending: a
+ * profile knows nothing of what a busy client adds before. GOODPUT_DIST and GOODPUT_CLI name another
  * build; INPUT and OUTPUT the traffic's lengths (words, where the server
  * has no /tokenize); DURATION each open loop's, CLOSED the closed one's; PROFILE skips the collection.
  */
@@ -88,10 +88,10 @@ console.log(
     .join(' ')}`,
 );
 
-const means = (records) => {
+const means = (records, clock) => {
   const sum = { ttft: [0, 0], tpot: [0, 0], e2e: [0, 0] };
   for (const r of records) {
-    const from = r.stamps.sent ?? r.stamps.scheduled;
+    const from = r.stamps[clock] ?? r.stamps.scheduled;
     const { tpot } = measure(r);
     const { firstOutput, ended } = r.stamps;
     const m = { tpot, ttft: firstOutput && firstOutput - from, e2e: ended && ended - from };
@@ -109,16 +109,22 @@ for (const share of [0.5, 0.8]) {
   const records = await completed(
     load('--rate', rate, '--duration', DURATION, '--warmup', '2s', '--seed', String(Math.round(1000 * share))),
   );
-  const simulated = [];
-  const { step, cluster: c } = cluster();
-  simulate(replay(records, 'sent'), c, (done) => void simulated.push(recordOf(done)));
-  const [a, b] = [means(records), means(simulated)];
+  const cells = [];
+  const beyond = new Set();
+  for (const clock of ['scheduled', 'sent']) {
+    const simulated = [];
+    const { step, cluster: c } = cluster();
+    simulate(replay(records, clock), c, (done) => void simulated.push(recordOf(done)));
+    for (const what of step.beyond()) beyond.add(what);
+    const [a, b] = [means(records, clock), means(simulated, clock)];
+    const figures = Object.keys(a).map(
+      (k) => `${k} ${a[k].toFixed(1)} → ${b[k].toFixed(1)} ms (${(100 * (b[k] / a[k] - 1)).toFixed(1)} %)`,
+    );
+    cells.push(`from ${clock} ${figures.join(', ')}`);
+  }
   const lag =
     records.reduce((sum, r) => sum + ((r.stamps.sent ?? r.stamps.scheduled) - r.stamps.scheduled), 0) / records.length;
-  const cells = Object.keys(a).map(
-    (k) => `${k} ${a[k].toFixed(1)} → ${b[k].toFixed(1)} ms (${(100 * (b[k] / a[k] - 1)).toFixed(1)} %)`,
-  );
   console.log(
-    `${share} of capacity, ${rate}/s, ${records.length} requests: ${cells.join('; ')}; client ${lag.toFixed(1)} ms before sending; load ${loadavg()[0].toFixed(1)}${step.beyond().length ? `; beyond: ${step.beyond().join(', ')}` : ''}`,
+    `${share} of capacity, ${rate}/s, ${records.length} requests: ${cells.join('; ')}; client ${lag.toFixed(1)} ms before sending; load ${loadavg()[0].toFixed(1)}${beyond.size ? `; beyond: ${[...beyond].join(', ')}` : ''}`,
   );
 }

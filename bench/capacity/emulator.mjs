@@ -1,7 +1,7 @@
 /**
  * The same search on the emulator over HTTP and on the simulated engine behind it: do they agree?
  * `node bench/capacity/emulator.mjs [flags for the search over HTTP]`, after `npm run build`, on a machine that does nothing
- * else. At most ten minutes.
+ * else. Twenty minutes at most, unless `--budget` says otherwise.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -14,6 +14,7 @@ const MODEL = ['--model', 'llama-3.1-8b', '--gpu', 'h100-sxm'];
 // Slots enough that a group of replications is offered in a minute, few enough that this machine can keep up.
 const SEQS = ['--max-num-seqs', '16'];
 const LOAD = ['--slo', 'ttft=250ms', '--input', 'lognormal:64,0.5', '--output', 'lognormal:64,0.5', '--json'];
+const given = process.argv.slice(2);
 const out = mkdtempSync(join(tmpdir(), 'goodput-capacity-'));
 
 const simulated = search(['--simulate', '--ideal', ...MODEL, ...SEQS, ...LOAD, '--out', out]);
@@ -42,9 +43,8 @@ try {
     '4',
     '--requests',
     '300',
-    '--budget',
-    '9m',
-    ...process.argv.slice(2),
+    ...(given.includes('--budget') ? [] : ['--budget', '20m']),
+    ...given,
   ]);
 } finally {
   emulator.kill('SIGTERM');

@@ -71,10 +71,14 @@ function coarse(name: string, records: readonly RequestRecord[]): CalibrationRun
   return { name, receipts: reader.finish(), seen: whole.finish(), target: { model: 'imported' } };
 }
 
-function designed(seed: number): RequestRecord[] {
+function designed(seed: number, maxSeqs?: number): RequestRecord[] {
   const records: RequestRecord[] = [];
   const plan = { ...DESIGN_DEFAULTS, until: 1e9 };
-  simulate(new DesignWorkload(plan, () => undefined), cluster(seed), (done) => records.push(recordOf(done)) < 0);
+  simulate(
+    new DesignWorkload(plan, () => undefined),
+    cluster(seed, maxSeqs),
+    (done) => records.push(recordOf(done)) < 0,
+  );
   return records;
 }
 
@@ -98,6 +102,15 @@ describe('calibrate', () => {
       expect(Math.abs(profile.coefficients[name]!.value / TRUTH[name] - 1), name).toBeLessThan(0.05);
     }
     expect(fit.heldOut.decode).toBeLessThan(0.03);
+  });
+
+  it('finds a batch limit that the held batches met, and none where none was met', () => {
+    const limitOf = (maxSeqs: number) =>
+      calibrate([runOf('a', designed(3, maxSeqs))], { name: 'a', budget: 8192 }).profile.limits;
+    for (const maxSeqs of [20, 31])
+      expect(limitOf(maxSeqs)).toMatchObject({ max_seqs: maxSeqs, max_seqs_from: 'seen' });
+    for (const maxSeqs of [32, 64])
+      expect(limitOf(maxSeqs)).toMatchObject({ max_seqs: null, max_seqs_from: 'default' });
   });
 
   it('covers the truth with its intervals over many seeds', () => {

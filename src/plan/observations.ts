@@ -4,7 +4,10 @@
  */
 import type { Millis } from '../base/units.ts';
 import { clustersOf, type Receipts, type Stream } from './receipts.ts';
-import { stretches, stretchOf, waits } from './stretches.ts';
+import { heldBack, stretches, stretchOf, waits } from './stretches.ts';
+
+/** So few requests held back while the batch was at its largest may be chance. */
+const LEAST_HELD_BACK = 5;
 
 /**
  * A duration and what was computed in it. `decode`: one step, nothing but decodes. `prefill`: one or more steps in which
@@ -124,7 +127,8 @@ export function observe(receipts: Receipts, options: ObserveOptions): Observed {
     waited++;
     if (live[k] === mostStreams) full++;
   }
-  const limited = mostStreams > 1 && waited >= 10 && full > 0.5 * waited;
+  const isMostlyFull = waited >= 10 && full > 0.5 * waited;
+  const limited = mostStreams > 1 && (isMostlyFull || heldBack(windows, live, mostStreams) >= LEAST_HELD_BACK);
   const isFull = (k: number): boolean => limited && live[k] === mostStreams;
 
   const observations: Observation[] = [];

@@ -36,6 +36,18 @@ export function waits(
   return { waiting, windows };
 }
 
+/**
+ * Requests that had no token for longer than prompts take, and for most of that while as many streamed as ever did: nothing
+ * but a limit keeps them out. (Behind a crowd of prompts they wait as long, but then streams are added meanwhile.)
+ */
+export function heldBack(windows: readonly Window[], live: Int32Array, most: number): number {
+  return windows.filter(({ from, to }) => {
+    let full = 0;
+    for (let k = from + 1; k <= to; k++) if (live[k] === most) full++;
+    return to - from > LONGEST_STRETCH && full > 0.5 * (to - from);
+  }).length;
+}
+
 /** Windows that overlap, together. */
 export function stretches(windows: readonly Window[]): Window[] {
   const out: Window[] = [];

@@ -194,6 +194,24 @@ describe('the search', () => {
     expect('outcome' in step && step.outcome.points).toHaveLength(6);
   });
 
+  it('ended early with both ends confirmed it is found, only wider than it might be', () => {
+    const ends = new Set<string>();
+    for (let seed = 1; seed <= 10; seed++) {
+      const plan = { ...PLAN, seed };
+      const run = pretend(knee(5, 6));
+      const done: ProbeMeasure[] = [];
+      for (let step = nextStep(plan, done); 'ask' in step; step = nextStep(plan, done)) {
+        const early = nextStep(plan, done, true);
+        if (!('outcome' in early)) throw new Error('went on though told to stop');
+        const { end, low, high } = early.outcome;
+        expect(end).toBe(low !== null && high !== null ? 'found' : 'interrupted');
+        ends.add(end);
+        done.push(run(step.ask));
+      }
+    }
+    expect([...ends]).toEqual(['interrupted', 'found']);
+  });
+
   it('a server nothing brings down is above the range', async () => {
     const outcome = await runSearch({ ...PLAN, maxRate: 50 }, { run: pretend(() => 0.999) });
     expect(outcome).toMatchObject({ end: 'above-range', low: 50, high: null });

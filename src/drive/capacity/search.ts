@@ -59,7 +59,8 @@ export function* capacitySearch(plan: SearchPlan): Search {
   try {
     return yield* s.run();
   } catch (error) {
-    if (error instanceof Stopped) return conclude(plan, s.known, 'interrupted');
+    // With both ends confirmed only a narrower interval was still looked for.
+    if (error instanceof Stopped) return conclude(plan, s.known, s.isConfirmed ? 'found' : 'interrupted');
     if (error instanceof ClientBound) return conclude(plan, { ...s.known, ceiling: error.rate }, 'client-bound');
     throw error;
   }
@@ -125,7 +126,7 @@ class Searching {
       return conclude(plan, known, known.ceiling !== null ? 'client-bound' : 'above-range');
     }
     yield* this.confirmBoth();
-    return conclude(plan, known, known.low !== null && known.high !== null ? 'found' : 'undecided');
+    return conclude(plan, known, this.isConfirmed ? 'found' : 'undecided');
   }
 
   // ---- 1. almost unloaded ----
@@ -387,6 +388,11 @@ class Searching {
     if (point.verdict === 'pass') known.low = Math.max(rate, known.low ?? 0);
     if (point.verdict === 'fail') known.high = Math.min(rate, known.high ?? Number.POSITIVE_INFINITY);
     return point;
+  }
+
+  /** Some rate was confirmed to pass and some to fail. */
+  get isConfirmed(): boolean {
+    return this.known.low !== null && this.known.high !== null;
   }
 
   // ---- runs ----

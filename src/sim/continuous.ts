@@ -7,7 +7,7 @@ import type { Millis } from '../base/units.ts';
 import type { RequestSpec } from '../core/request.ts';
 import type { DecodePiece, StepModel } from '../model/step.ts';
 import { type DecodeCluster, type Finished, type Gauges, QUEUE_FULL, TOO_LONG } from './cluster.ts';
-import type { ReplicaLimits } from './limits.ts';
+import { lengthOf, type ReplicaLimits } from './limits.ts';
 import { Scheduler } from './scheduler.ts';
 import { Sequences } from './sequences.ts';
 import { DECODE, GONE, WAITING } from './slots.ts';
@@ -42,7 +42,7 @@ export class ContinuousReplica implements DecodeCluster {
   }
 
   fits(spec: RequestSpec): boolean {
-    const length = Math.max(1, spec.inputTokens) + Math.max(1, spec.outputTokens);
+    const length = lengthOf(spec);
     return length <= this.#limits.maxLength && this.#q.blocksFor(length) <= this.#limits.kvBlocks;
   }
 

@@ -8,16 +8,13 @@
 import type { Millis } from '../base/units.ts';
 import type { RequestSpec } from '../core/request.ts';
 import { emptyBatch, type StepModel } from '../model/step.ts';
-import { type Cluster, Finished, type Gauges, NO_GAUGES, QUEUE_FULL, TOO_LONG } from './cluster.ts';
-import type { ReplicaLimits } from './limits.ts';
+import { type Cluster, type Finished, type Gauges, NO_GAUGES, QUEUE_FULL, TOO_LONG } from './cluster.ts';
+import { lengthOf, type ReplicaLimits } from './limits.ts';
+import { finishedOf, type Stamped } from './stamped.ts';
 
-interface Item {
-  readonly handle: number;
-  readonly spec: RequestSpec;
-  readonly arrived: Millis;
+interface Item extends Stamped {
   readonly prompt: number;
   readonly wanted: number;
-  readonly times: Millis[];
   scheduled: Millis;
   /** Tokens in KV. */
   computed: number;
@@ -254,18 +251,4 @@ function share(items: readonly Item[], budget: number): void {
     }
     wanting = wanting.filter((w) => w.want > 0);
   }
-}
-
-function lengthOf(spec: RequestSpec): number {
-  return Math.max(1, spec.inputTokens) + Math.max(1, spec.outputTokens);
-}
-
-function finishedOf(item: Item, cancelled: boolean, t: Millis): Finished {
-  const f = new Finished(item.handle, item.spec, cancelled, item.arrived, t);
-  f.scheduled = item.scheduled;
-  f.generated = item.times.length;
-  f.firstToken = item.times[0] ?? Number.NaN;
-  f.lastToken = item.times.at(-1) ?? Number.NaN;
-  f.lead = [...item.times];
-  return f;
 }

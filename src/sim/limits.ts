@@ -1,5 +1,7 @@
 /** What bounds a replica's batches: vLLM's serving options, by their meaning. */
+
 import { InputError } from '../base/errors.ts';
+import type { RequestSpec } from '../core/request.ts';
 import {
   type Deployment,
   devices,
@@ -117,4 +119,9 @@ export function limitsFor(
     );
   }
   return limitsOf({ maxLength: d.model.context, ...given, kvBlocks });
+}
+
+/** Tokens of a request's whole context: prompt and answer, each one at least. */
+export function lengthOf(spec: Pick<RequestSpec, 'inputTokens' | 'outputTokens'>): number {
+  return Math.max(1, spec.inputTokens) + Math.max(1, spec.outputTokens);
 }

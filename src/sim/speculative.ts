@@ -9,8 +9,9 @@ import { keyed, type Uniform } from '../base/random.ts';
 import type { Millis } from '../base/units.ts';
 import type { RequestSpec } from '../core/request.ts';
 import { type DecodePiece, emptyBatch, type StepModel } from '../model/step.ts';
-import { type Cluster, Finished, type Gauges, NO_GAUGES, QUEUE_FULL, TOO_LONG } from './cluster.ts';
-import type { ReplicaLimits } from './limits.ts';
+import { type Cluster, type Finished, type Gauges, NO_GAUGES, QUEUE_FULL, TOO_LONG } from './cluster.ts';
+import { lengthOf, type ReplicaLimits } from './limits.ts';
+import { finishedOf, type Stamped } from './stamped.ts';
 
 export interface Speculation {
   /** Tokens drafted a step. */
@@ -27,13 +28,9 @@ export function expectedTokens(s: Pick<Speculation, 'draftTokens' | 'acceptance'
   return s.acceptance === 1 ? s.draftTokens + 1 : (1 - s.acceptance ** (s.draftTokens + 1)) / (1 - s.acceptance);
 }
 
-interface Item {
-  readonly handle: number;
-  readonly spec: RequestSpec;
-  readonly arrived: Millis;
+interface Item extends Stamped {
   readonly wanted: number;
   readonly accept: Uniform;
-  readonly times: Millis[];
   scheduled: Millis;
   target: number;
   /** Tokens in KV. */
@@ -80,7 +77,7 @@ export class SpeculativeReplica implements Cluster {
   }
 
   fits(spec: RequestSpec): boolean {
-    const length = Math.max(1, spec.inputTokens) + Math.max(1, spec.outputTokens);
+    const length = lengthOf(spec);
     return length <= this.#limits.maxLength && this.#blocksFor(length + this.#s.draftTokens) <= this.#limits.kvBlocks;
   }
 
@@ -279,15 +276,4 @@ export class SpeculativeReplica implements Cluster {
   #blocksFor(tokens: number): number {
     return Math.ceil(tokens / this.#limits.blockTokens);
   }
-}
-
-function finishedOf(item: Item, cancelled: boolean, t: Millis): Finished {
-  const f = new Finished(item.handle, item.spec, cancelled, item.arrived, t);
-  f.scheduled = item.scheduled;
-  f.preemptions = item.preemptions;
-  f.generated = item.times.length;
-  f.firstToken = item.times[0] ?? Number.NaN;
-  f.lastToken = item.times.at(-1) ?? Number.NaN;
-  f.lead = item.times;
-  return f;
 }

@@ -6,7 +6,7 @@ import type { Millis } from '../base/units.ts';
 import type { RequestSpec } from '../core/request.ts';
 import { type DecodePiece, emptyBatch, type StepModel } from '../model/step.ts';
 import { type Cluster, Finished, type Gauges, NO_GAUGES, QUEUE_FULL, TOO_LONG } from './cluster.ts';
-import type { ReplicaLimits } from './limits.ts';
+import { lengthOf, type ReplicaLimits } from './limits.ts';
 import { StepHeap } from './queues.ts';
 import { StepRun } from './step-run.ts';
 import { TokenLog } from './token-log.ts';
@@ -221,8 +221,4 @@ export class StaticReplica implements Cluster {
 
 function wanted(spec: RequestSpec): number {
   return Math.max(1, spec.outputTokens);
-}
-
-function lengthOf(spec: RequestSpec): number {
-  return Math.max(1, spec.inputTokens) + wanted(spec);
 }
